@@ -25,11 +25,14 @@ from tileas_xdsl.names import DRIVERS, PASSES
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.mlir"))
 TILES = "tileir{compute-capability=sm_80 pipeline-strategy=unspecialize layouts=true},"
+PLACED = "convert-nv-tile-func-to-llvm,tileas-place-tiles,"
 BEFORE = {
     "convert-to-llvm": "inject-software-pipeline,convert-queue-to-nvvm,",
     "convert-nv-tile-func-to-llvm": TILES,
-    "convert-pipeline-to-nvvm": f"{TILES}convert-nv-tile-func-to-llvm,",
-    "convert-nv-tileas-to-llvm": f"{TILES}convert-nv-tile-func-to-llvm,convert-pipeline-to-nvvm,",
+    "tileas-place-tiles": f"{TILES}convert-nv-tile-func-to-llvm,",
+    "tileas-order-accesses": f"{TILES}{PLACED}",
+    "convert-pipeline-to-nvvm": f"{TILES}{PLACED}tileas-order-accesses,",
+    "convert-nv-tileas-to-llvm": f"{TILES}{PLACED}tileas-order-accesses,convert-pipeline-to-nvvm,",
 }
 """What has to come before a pass that takes none of the examples as they are."""
 MOST = 5

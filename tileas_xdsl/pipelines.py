@@ -114,6 +114,8 @@ FAMILY = (
     FamilyPass("lower-tma-load-store-to-async", ALWAYS, (), "threads"),
     FamilyPass("tileas-attach-tma-desc-args", ALWAYS, (), "threads"),
     FamilyPass("convert-nv-tile-func-to-llvm", ALWAYS, TARGET, "threads"),
+    FamilyPass("tileas-place-tiles", ALWAYS, TARGET, "threads"),
+    FamilyPass("tileas-order-accesses", ALWAYS, (), "threads"),
     FamilyPass("convert-pipeline-to-nvvm", ALWAYS, TARGET, "threads"),
     FamilyPass("convert-nv-tileas-to-llvm", ALWAYS, TARGET, "threads"),
 )
@@ -182,6 +184,14 @@ ORDER = (
     ("tileas-single-steps", "lower-tma-load-store-to-async", "what fills a stage by TMA takes its slot as an argument"),
     ("lower-tma-load-store-to-async", "tileas-attach-tma-desc-args", "it makes the descriptors, and numbers them"),
     ("tileas-attach-tma-desc-args", "convert-nv-tileas-to-llvm", "threads copy by descriptors that are arguments"),
+    ("convert-nv-tile-func-to-llvm", "tileas-place-tiles", "the warps that run each op are known"),
+    ("lower-tma-load-store-to-async", "tileas-place-tiles", "what is left of loads is done by threads"),
+    ("tileas-place-tiles", "tileas-order-accesses", "it is known which tiles share bytes"),
+    (
+        "tileas-order-accesses",
+        "convert-pipeline-to-nvvm",
+        "hand-overs of slots are still one op each",
+    ),
     ("convert-nv-tile-func-to-llvm", "convert-pipeline-to-nvvm", "functions carry the kernel attributes by then"),
     ("convert-pipeline-to-nvvm", "convert-nv-tileas-to-llvm", "threads have no pipelines, only barriers and slots"),
 )

@@ -16,10 +16,14 @@ from tests.support.scheduled_kernels import KERNELS, Kernel
 from tileas_xdsl.analysis.dominance import verify_dominance
 from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.machine.running import run
+from tileas_xdsl.pipelines import FAMILY
 
 BY_DESCRIPTOR = "tileas-single-steps,lower-tma-load-store-to-async,tileas-attach-tma-desc-args"
 """Stages in single steps, and the copies of TMA by descriptors that are arguments, as the passes behind want them."""
-TO_BARRIERS = ("convert-nv-tile-func-to-llvm", "convert-pipeline-to-nvvm")
+TO_BARRIERS = (
+    *("convert-nv-tile-func-to-llvm", "tileas-place-tiles", "tileas-order-accesses"),
+    "convert-pipeline-to-nvvm",
+)
 """From tiles with pipelines to tiles with mbarriers."""
 TO_THREADS = (*TO_BARRIERS, "convert-nv-tileas-to-llvm")
 """From there to threads."""
@@ -35,8 +39,9 @@ def driver_of(target: str, strategy: str) -> str:
 
 
 def passes(names: Sequence[str], target: str = "sm_80") -> str:
-    """Passes that take a target, one behind the other."""
-    return ",".join(f"{name}{{compute-capability={target}}}" for name in names)
+    """Passes one behind the other, with the target for those that take one."""
+    takes_target = {member.name for member in FAMILY if member.options}
+    return ",".join(f"{name}{{compute-capability={target}}}" if name in takes_target else name for name in names)
 
 
 def to_threads(target: str = "sm_80") -> str:
@@ -91,7 +96,7 @@ def _refused(module: ModuleOp, names: Sequence[str], target: str) -> tuple[str, 
 @cache
 def threads_of(name: str, strategy: str = "unspecialize", target: str = "sm_80") -> ModuleOp:
     """The code of its threads; nobody changes it."""
-    module = run_passes(barriers_of(name, strategy, target).clone(), passes(TO_THREADS[2:], target))
+    module = run_passes(barriers_of(name, strategy, target).clone(), passes(TO_THREADS[-1:], target))
     module.verify()
     verify_dominance(module)
     return module

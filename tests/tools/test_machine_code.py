@@ -56,7 +56,7 @@ def test_tiles_become_a_cubin(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     kernel = contract(tmp_path / "k.json")
     assert kernel["block"] == [128, 1, 1]
     assert kernel["spill_bytes"] == 0
-    assert kernel["dynamic_shared_bytes"] == 59_392
+    assert kernel["dynamic_shared_bytes"] == 58_400
     assert "@f: 128 threads a block" in capsys.readouterr().out
 
 

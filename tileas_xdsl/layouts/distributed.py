@@ -116,6 +116,19 @@ def representatives(layout: LinearLayout, registers: Sequence[int]) -> tuple[int
     return tuple(f2.combination(registers, number) for number in chosen)
 
 
+def spare_bits(layout: LinearLayout) -> dict[str, int]:
+    """The bits of lane and warp without which every element is still held."""
+    room = list(layout.images(REGISTER))
+    spare = {LANE: 0, WARP: 0}
+    for place in (LANE, WARP):
+        for bit, image in enumerate(layout.images(place)):
+            if f2.rank([*room, image]) == f2.rank(room):
+                spare[place] |= 1 << bit
+            else:
+                room.append(image)
+    return spare
+
+
 def check_distributed(layout: LinearLayout) -> None:
     """Raises `LayoutError` for a layout that is not held by whole warps, or leaves out an element."""
     if layout.input_size(LANE) != WARP_SIZE:

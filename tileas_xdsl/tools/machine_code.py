@@ -31,7 +31,9 @@ LLVM_IR, PTX, CUBIN = ".ll", ".ptx", ".cubin"
 KINDS = (LLVM_IR, PTX, CUBIN)
 TO_KERNELS = "convert-nv-tile-func-to-llvm"
 """The first of the passes that lower what agents are."""
-TO_THREADS = (TO_KERNELS, "convert-pipeline-to-nvvm", "convert-nv-tileas-to-llvm")
+TO_PLACES = ("tileas-place-tiles", "tileas-order-accesses")
+"""Those that say where tiles lie, and what waits for what."""
+TO_THREADS = (TO_KERNELS, *TO_PLACES, "convert-pipeline-to-nvvm", "convert-nv-tileas-to-llvm")
 HANDED_ON = (*TO_THREADS, "inject-software-pipeline", "convert-queue-to-nvvm", "convert-to-llvm")
 """Passes whose thousands of ops the last one behind them takes on at once: only what that makes is verified."""
 READ_BY_LLVM = "convert-nvvm-to-llvm"

@@ -29,6 +29,8 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from tileas_xdsl.analysis.threads.filling import filled_with, is_by_tma
+from tileas_xdsl.analysis.threads.tiles import tile_of
 from tileas_xdsl.diagnostics import Diagnostic, Severity, rewrite_each
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp, TiledStoreOp, WriteOp
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomAttr, SwizzleMode, SwizzleModeAttr
@@ -38,9 +40,7 @@ from tileas_xdsl.dialects.nv_tileas.tma import MakeTiledTmaDescOp, TiledTmaLoadO
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.dialects.tensor_maps import TensorMap, TensorMapError
 from tileas_xdsl.dialects.tiles.functions import KernelFunction
-from tileas_xdsl.transforms.to_llvm.pipelines.filling import filled_with, is_by_tma
 from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import is_stored_by_tma, map_of
-from tileas_xdsl.transforms.to_llvm.tiles.values import tile_of
 
 HOST_COUNT, DEVICE_COUNT = "tmaHostNum", "tmaDeviceNum"
 """Attributes of a function: how many descriptors the host makes, and how many the kernel itself."""

@@ -1,10 +1,4 @@
-"""
-What fills the slots of a pipeline, and who reads them: an engine, or threads by ordinary loads and stores.
-
-    produce_one {producer_kind = "tma"} { tiled_load .. }     one thread, by TMA
-    produce_one { tiled_load .. }                             threads, by asynchronous copies
-    produce_one { %d = alloc_tensor; copy %v, %d; yield %d }  threads, by stores: what they have computed
-"""
+"""By which proxies the slots of pipelines are filled and read (PTX ISA, "Async proxy")."""
 
 from __future__ import annotations
 
@@ -12,72 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import func, scf
-from xdsl.ir import Operation, Region, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from tileas_xdsl.analysis.pipeline_root import PipelineRoots
+from tileas_xdsl.analysis.threads.filling import is_by_tma
+from tileas_xdsl.analysis.threads.liveness import agent_of
+from tileas_xdsl.analysis.threads.products import is_read_by_wgmma
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
-from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
-from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReadOp, ConsumerReleaseOp, CreatePipelineOp, PipelineYieldOp
-from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, CopyOp
-from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaLoadOp
-from tileas_xdsl.transforms.to_llvm.wgmma_reads import is_read_by_wgmma
-
-TMA = "tma"
-"""What `producer_kind` says where TMA fills it."""
-
-
-def is_by_tma(op: Operation) -> bool:
-    """Whether an op fills its slot by TMA."""
-    return isinstance(op, ProduceOp) and op.producer_kind is not None and op.producer_kind.data == TMA
-
-
-def is_by_loads(op: ProduceOp) -> bool:
-    """Whether threads fill the slot by asynchronous copies."""
-    tiles = filled_with(op)
-    return not is_by_tma(op) and bool(tiles) and all(isinstance(tile.owner, TiledLoadOp) for tile in tiles)
-
-
-def filled_with(op: ProduceOp) -> Sequence[SSAValue]:
-    """The tiles that an op puts into its slot."""
-    last = op.body.block.last_op if op.body.blocks else None
-    return last.operands if isinstance(last, PipelineYieldOp) else ()
-
-
-def copies_into(op: ProduceOp) -> Sequence[TiledTmaLoadOp]:
-    """The copies by descriptor that fill the slot; none where an op fills it otherwise, or not all of it."""
-    copies = [inner for inner in op.body.block.ops if isinstance(inner, TiledTmaLoadOp)]
-    slots = [copy.destination for copy in copies]
-    return copies if slots == list(filled_with(op)) == list(op.body.block.args) else ()
-
-
-def stores_into(op: ProduceOp) -> Sequence[CopyOp]:
-    """
-    The copies of what threads hold that fill the slot, one for each tile; none where an op fills it otherwise.
-
-    Each goes by way of a tile of its own, which nobody else uses: that is the slot.
-    """
-    stores = [_store_into(tile, op) for tile in filled_with(op)]
-    return [store for store in stores if store is not None] if None not in stores else ()
-
-
-def _store_into(tile: SSAValue, op: ProduceOp) -> CopyOp | None:
-    if not isinstance(tile.owner, AllocTensorOp) or tile.owner.stages is not None:
-        return None
-    users = [use.operation for use in tile.uses]
-    store = next((user for user in users if isinstance(user, CopyOp) and user.destination is tile), None)
-    if store is None or len(users) != 2 or op.body.block.last_op not in users:
-        return None
-    block = op.parent_block()
-    is_before = store.parent_block() is block and store.is_before_in_block(op)
-    return store if is_before or store.parent_block() is op.body.block else None
+from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReadOp, ConsumerReleaseOp, CreatePipelineOp
 
 
 @dataclass(frozen=True)
 class RingAccess:
-    """By which proxies the slots of a ring are written and read (PTX ISA, "Async proxy")."""
+    """How the slots of a ring are written and read."""
 
     is_by_tma: bool
     """Whether one thread fills them, by TMA."""
@@ -104,7 +48,7 @@ class RingAccess:
         Whether an agent gives back no more slots from here on than there are. Then this one is not filled again: a
         stage that nobody takes is a fault of its own.
         """
-        own = [op for op in self.releases if _agent_of(op) is _agent_of(release)]
+        own = [op for op in self.releases if agent_of(op) is agent_of(release)]
         left = [op for op in own if op is release or _may_run(op, release)]
         return len(left) <= self.depth and not any(_may_run(op, op) for op in left)
 
@@ -132,14 +76,6 @@ def _access(ring: Operation, ops: Sequence[Operation]) -> RingAccess:
     )
 
 
-def _agent_of(op: Operation) -> Region | None:
-    """The region of the agent that runs an op."""
-    region = op.parent_region()
-    while region is not None and not isinstance(region.parent, AgentSwitchOp):
-        region = region.parent_region()
-    return region
-
-
 def _may_run(filler: Operation, release: Operation) -> bool:
     """
     Whether `filler` may run when `release` has run: it stands behind it, a loop around both goes on, or another agent
@@ -154,7 +90,7 @@ def _may_run(filler: Operation, release: Operation) -> bool:
             return True
         if reached is not None and isinstance(around, scf.ForOp | scf.WhileOp):
             return True
-        if reached is op and isinstance(op, AgentSwitchOp) and _agent_of(filler) is not _agent_of(release):
+        if reached is op and isinstance(op, AgentSwitchOp) and agent_of(filler) is not agent_of(release):
             return True
         if around is None or isinstance(around, func.FuncOp):
             return False

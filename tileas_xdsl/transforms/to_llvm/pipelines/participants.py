@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from xdsl.dialects import func
 
 from tileas_xdsl.analysis.pipeline_root import PipelineRoots
+from tileas_xdsl.analysis.threads.filling import is_by_tma
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReleaseOp
-from tileas_xdsl.transforms.to_llvm.pipelines.filling import is_by_tma
 from tileas_xdsl.transforms.to_llvm.warps import Warps, switch_in, warps_of_agents
 
 

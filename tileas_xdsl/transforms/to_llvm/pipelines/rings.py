@@ -20,6 +20,7 @@ from xdsl.dialects import arith, func, llvm, ub
 from xdsl.dialects.builtin import IndexType, IntegerType, TensorType, TupleType, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from tileas_xdsl.analysis.threads.filling import filled_with
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ProduceOp
 from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr
 from tileas_xdsl.dialects.nv_tileas.pipeline import (
@@ -36,7 +37,7 @@ from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op
 from tileas_xdsl.dialects.nvvm.fence import FenceMbarrierInitOp
 from tileas_xdsl.dialects.nvvm.mbarrier import MBarrierInitOp
 from tileas_xdsl.dialects.upstream import pointer_type
-from tileas_xdsl.transforms.to_llvm.pipelines.filling import RingAccess, filled_with, ring_accesses
+from tileas_xdsl.transforms.to_llvm.pipelines.filling import RingAccess, ring_accesses
 from tileas_xdsl.transforms.to_llvm.pipelines.participants import Participants
 from tileas_xdsl.transforms.to_llvm.pipelines.state import (
     BARRIER_BYTES,

@@ -19,10 +19,16 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from tileas_xdsl.analysis.threads.filling import (
+    copies_into,
+    filled_with,
+    is_by_loads,
+    is_by_tma,
+    is_way_to_slot,
+    stores_into,
+)
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp
-from tileas_xdsl.dialects.nv_tileas.attributes import AtomAttr, bound_atom
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
-from tileas_xdsl.dialects.nv_tileas.memory import AsyncTiledLoadOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ConsumerReadOp,
     ConsumerReleaseOp,
@@ -45,23 +51,15 @@ from tileas_xdsl.dialects.nvvm.mbarrier import (
     MBarrierTestWaitOp,
     MBarrierTryWaitParityOp,
 )
-from tileas_xdsl.transforms.to_llvm.pipelines.filling import (
-    copies_into,
-    filled_with,
-    is_by_loads,
-    is_by_tma,
-    stores_into,
-)
 from tileas_xdsl.transforms.to_llvm.pipelines.rings import turn_of
 from tileas_xdsl.transforms.to_llvm.pipelines.state import BARRIER_BYTES, PipelineCode, lower, refusal, rule
+from tileas_xdsl.transforms.to_llvm.placing.explicit import load_into
 from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import BEFORE
 
 TICKS = 0x989680
 """Nanoseconds after which a wait looks again (CUTLASS waits as long)."""
 FIRST_TRY_WAIT = 90
 """The first compute capability with `mbarrier.try_wait`."""
-BY_CP_ASYNC = "cp_async"
-"""The atom of a load into a slot that says no other."""
 NUMBERS = (32, 64)
 """Bits of the integers that may name a stage."""
 KEPT = ("tmaIdx", "tx_count", "padding_value")
@@ -213,20 +211,14 @@ def _fill_by_stores(op: ProduceOp, code: PipelineCode, tiles: Sequence[SSAValue]
 
 @rule(CopyOp)
 def _copy(op: CopyOp, code: PipelineCode) -> None:
-    if not _is_slots(op.destination):
+    if not is_way_to_slot(op.destination):
         code.insert(op.clone(code.plain))
 
 
 @rule(AllocTensorOp)
 def _allocate(op: AllocTensorOp, code: PipelineCode) -> None:
-    if not _is_slots(op.tensor):
+    if not is_way_to_slot(op.tensor):
         code.insert(op.clone(code.plain))
-
-
-def _is_slots(tile: SSAValue | None) -> bool:
-    """Whether a tile is that by way of which a slot is filled."""
-    fillers = [] if tile is None else [use.operation.parent_op() for use in tile.uses]
-    return any(isinstance(filler, ProduceOp) and bool(stores_into(filler)) for filler in fillers)
 
 
 def _fill_by_loads(op: ProduceOp, code: PipelineCode, tiles: Sequence[SSAValue]) -> None:
@@ -235,17 +227,8 @@ def _fill_by_loads(op: ProduceOp, code: PipelineCode, tiles: Sequence[SSAValue])
             lower(inner, code)
     for value, tile in zip(filled_with(op), tiles, strict=True):
         assert isinstance(value.owner, TiledLoadOp)
-        code.insert(_load_into(value.owner, code, tile))
-
-
-def _load_into(op: TiledLoadOp, code: PipelineCode, tile: SSAValue) -> AsyncTiledLoadOp:
-    """The same load, as one that goes on by itself and fills a tile of shared memory."""
-    atom = bound_atom(op) or AtomAttr.of(BY_CP_ASYNC)
-    properties: dict[str, Attribute] = {"atom": atom}
-    if op.in_bounds is not None:
-        properties["in_bounds"] = op.in_bounds
-    places = code.all_parts(op.indices)
-    return AsyncTiledLoadOp(code.plain[op.base], tile, places, properties=properties)
+        load = value.owner
+        code.insert(load_into(load, code.plain[load.base], tile, code.all_parts(load.indices)))
 
 
 @rule(ProducerCommitOp)

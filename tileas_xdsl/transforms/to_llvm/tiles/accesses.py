@@ -13,17 +13,18 @@ from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import VectorType, i32
 from xdsl.ir import Attribute, SSAValue
 
+from tileas_xdsl.analysis.threads.tiles import Tile
 from tileas_xdsl.dialects.extensions.llvm_values import ExtractElementOp
 from tileas_xdsl.dialects.extensions.struct_places import member_of
 from tileas_xdsl.dialects.nvvm.warp_matrix import LdMatrixOp, StMatrixOp
 from tileas_xdsl.layouts import f2
 from tileas_xdsl.layouts.access import LaneAccess
-from tileas_xdsl.layouts.distributed import LANE, REGISTER, WARP
+from tileas_xdsl.layouts.distributed import LANE, REGISTER, WARP, spare_bits
 from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.transforms.to_llvm.tiles.packing import Elements, Words, cast_bits, vector_of, word_elements, word_type
 from tileas_xdsl.transforms.to_llvm.tiles.places import Images, Offsets
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads
-from tileas_xdsl.transforms.to_llvm.tiles.values import Registers, SharedTile, Tile
+from tileas_xdsl.transforms.to_llvm.tiles.values import Registers, SharedTile
 
 
 def load(threads: Threads, source: SharedTile, tile: Tile, access: LaneAccess) -> Registers:
@@ -39,24 +40,37 @@ def load(threads: Threads, source: SharedTile, tile: Tile, access: LaneAccess) -
 def store(threads: Threads, held: Registers, target: SharedTile, access: LaneAccess) -> None:
     """Store what this thread holds of a tile; of threads that hold copies, one does."""
     elements = Elements(threads, held)
-    if access.kind != "plain":
-        _store_matrices(threads, elements, target.pointer, access)
-        return
 
     def build() -> None:
-        _store_plain(threads, elements, held.tile, target.pointer, access)
+        if access.kind == "plain":
+            _store_plain(threads, elements, held.tile, target.pointer, access)
+        else:
+            _store_matrices(threads, elements, target.pointer, access)
 
-    condition = first_of_copies(threads, access.offsets)
+    of_whole_warps = access.kind != "plain"
+    condition = first_of_copies(threads, access.offsets, of_whole_warps=of_whole_warps)
     if condition is None:
         build()
     else:
         threads.when(condition, build)
 
 
-def first_of_copies(threads: Threads, layout: LinearLayout) -> SSAValue | None:
-    """Whether this thread is the first of those that hold the same elements; None where no two do."""
+def first_of_copies(threads: Threads, layout: LinearLayout, *, of_whole_warps: bool = False) -> SSAValue | None:
+    """
+    Whether this thread is the first of those that hold the same elements; None where no two do. Whole warps, all of
+    whose lanes go on together (`stmatrix`), are the first where their numbers are.
+    """
     spare = spare_bits(layout)
+    spare[WARP] |= _bits_above(layout, threads)
+    if of_whole_warps:
+        spare[LANE] = 0
     return threads.once(("spare", spare[LANE], spare[WARP]), lambda: _has_none_of(threads, spare))
+
+
+def _bits_above(layout: LinearLayout, threads: Threads) -> int:
+    """The bits of the number of a warp that the layout does not know: in front of agents it is for fewer warps."""
+    known = layout.input_size(WARP)
+    return max(known, 1 << (threads.warps - 1).bit_length()) - known
 
 
 def _has_none_of(threads: Threads, spare: Mapping[str, int]) -> SSAValue | None:
@@ -67,19 +81,6 @@ def _has_none_of(threads: Threads, spare: Mapping[str, int]) -> SSAValue | None:
             is_first = threads.compare(threads.compute(arith.AndIOp, own, spare[place]), "eq", 0)
             condition = is_first if condition is None else threads.compute(arith.AndIOp, condition, is_first)
     return condition
-
-
-def spare_bits(layout: LinearLayout) -> dict[str, int]:
-    """The bits of lane and warp without which every element is still held."""
-    room = list(layout.images(REGISTER))
-    spare = {LANE: 0, WARP: 0}
-    for place in (LANE, WARP):
-        for bit, image in enumerate(layout.images(place)):
-            if f2.rank([*room, image]) == f2.rank(room):
-                spare[place] |= 1 << bit
-            else:
-                room.append(image)
-    return spare
 
 
 # Plain ----------------------------------------------------------------------------------------------------------------

@@ -14,12 +14,13 @@ from collections.abc import Callable
 from xdsl.dialects.llvm import UndefOp
 from xdsl.ir import Operation, SSAValue
 
+from tileas_xdsl.analysis.threads.tiles import Tile
 from tileas_xdsl.dialects.extensions.struct_places import member_of, with_member
 from tileas_xdsl.dialects.nv_tileas.layout import form_of
 from tileas_xdsl.layouts.distributed import REGISTER
 from tileas_xdsl.layouts.forms import Mma
 from tileas_xdsl.layouts.fragments import atom
-from tileas_xdsl.transforms.to_llvm.tiles.values import Accumulators, Lowered, Registers, Tile, accumulator_types
+from tileas_xdsl.transforms.to_llvm.tiles.values import Accumulators, Lowered, Registers, accumulator_types
 
 Built = Callable[[Operation], SSAValue]
 """Builds an op and gives its result."""

@@ -1,7 +1,7 @@
 """
 Conversions of layouts, as `tileas-materialize-convert-layout` has planned them.
 
-    alloc_tensor, copy     room in shared memory, and a store into it between two barriers of the block
+    alloc_tensor, copy     a place in shared memory, and a store into it
     shuffle, copy          registers of other lanes, or other registers of the same: `exchanges.py`
     convert_layout         tag 1: a load from shared memory; tag 0: registers get other names
     view                   the same registers under another type; of slots, see `slots.py`
@@ -12,8 +12,9 @@ from __future__ import annotations
 from typing import cast
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import SSAValue
 
+from tileas_xdsl.analysis.threads.places import place_of
+from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
 from tileas_xdsl.dialects.cute import CuteAtomAttr
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomPlanAttr
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, ConvertLayoutOp, CopyOp, ShuffleOp, ViewOp
@@ -24,55 +25,38 @@ from tileas_xdsl.layouts.exchange import exchange
 from tileas_xdsl.transforms.to_llvm.tiles.accesses import load, store
 from tileas_xdsl.transforms.to_llvm.tiles.exchanges import exchange_registers, no_exchange
 from tileas_xdsl.transforms.to_llvm.tiles.packing import elements, packed
-from tileas_xdsl.transforms.to_llvm.tiles.rooms import is_overwritten, room_for
 from tileas_xdsl.transforms.to_llvm.tiles.slots import is_storage, storage, viewed
-from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, fence_for_engines, refusal, rule
-from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import is_stored_by_tma
-from tileas_xdsl.transforms.to_llvm.tiles.values import Registers, SharedTile, Tile, tile_of
+from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
+from tileas_xdsl.transforms.to_llvm.tiles.values import Registers, SharedTile
 
 
 @rule(AllocTensorOp)
 def _allocate(op: AllocTensorOp, threads: Threads) -> None:
+    tile = tile_of(op.tensor.type)
     if op.stages is not None:
         threads.give(op.tensor, storage(op, threads))
         return
-    tile = tile_of(op.tensor.type)
     assert tile is not None
-    room = room_for(op, tile.bytes, threads.team.rooms, threads.memory)
-    threads.give(op.tensor, SharedTile(tile, threads.at_shared(room)))
+    offset, _ = threads.memory.slots[op]
+    threads.give(op.tensor, SharedTile(tile, threads.at_shared(offset)))
 
 
 @refusal(AllocTensorOp)
-def _is_read_too_late(op: AllocTensorOp) -> tuple[str, str] | None:
-    if op.stages is not None or not is_overwritten(op):
+def _has_no_place(op: AllocTensorOp) -> tuple[str, str] | None:
+    if op.stages is not None or place_of(op) is not None:
         return None
-    return "holds a tile that is still read when the next turn of the loop stores its own there", "ask for fewer stages"
+    return "has no place in shared memory", "run tileas-place-tiles before"
 
 
 @rule(CopyOp)
 def _copy(op: CopyOp, threads: Threads) -> None:
-    """
-    Behind the first barrier nobody reads what lay there before; behind the other everything is stored. Of slots,
-    barriers in memory say both.
-    """
     if op.results:
         exchange_registers(op, threads)
         return
     held, target = threads.registers(op.operands[0]), threads.tile(op.operands[1])
     access = _access(held.tile, target.tile, op.atom_descriptor, "st")
     assert access is not None
-    if _is_slot(op.operands[1]):
-        store(threads, held, target, access)
-        return
-    threads.meet()
     store(threads, held, target, access)
-    if any(is_stored_by_tma(use.operation) for use in op.operands[1].uses):
-        fence_for_engines(threads)
-    threads.meet()
-
-
-def _is_slot(tile: SSAValue) -> bool:
-    return isinstance(tile.owner, ViewOp) and bool(tile.owner.indices)
 
 
 rule(ShuffleOp)(exchange_registers)

@@ -7,8 +7,10 @@ from typing import Any
 from xdsl.dialects.builtin import DenseArrayBase
 from xdsl.ir import SSAValue
 
+from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp, TiledStoreOp
 from tileas_xdsl.dialects.nv_tileas.memory import AsyncTiledLoadOp
+from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncCommitGroupOp, CpAsyncWaitGroupOp
 from tileas_xdsl.transforms.to_llvm.tiles.global_memory import (
     Window,
@@ -19,10 +21,9 @@ from tileas_xdsl.transforms.to_llvm.tiles.global_memory import (
     store_registers,
     widths,
 )
-from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, fence_for_engines, refusal, rule
+from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
 from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import BEFORE, is_stored_by_tma
-from tileas_xdsl.transforms.to_llvm.tiles.values import Nothing, SharedTile, Tile, tile_of
-from tileas_xdsl.transforms.to_llvm.wgmma_reads import is_read_by_wgmma
+from tileas_xdsl.transforms.to_llvm.tiles.values import Nothing, SharedTile
 
 
 def _window(op: TiledLoadOp | TiledStoreOp | AsyncTiledLoadOp, value: SSAValue, threads: Threads) -> Window:
@@ -45,34 +46,22 @@ def _copy_tile(window: Window, target: SharedTile) -> None:
 
 @rule(AsyncTiledLoadOp)
 def _load_into(op: AsyncTiledLoadOp, threads: Threads) -> None:
-    """What the threads have started is complete when their arrivals are that stand behind it."""
+    """What the threads have started is complete behind the wait for it, or when their arrivals are behind it."""
     _copy_tile(_window(op, op.destination, threads), threads.tile(op.destination))
     threads.give(op.done, Nothing())
+
+
+def await_loads(threads: Threads) -> None:
+    """Each thread waits for all copies that it has started."""
+    threads.insert(CpAsyncCommitGroupOp())
+    threads.insert(CpAsyncWaitGroupOp(0))
 
 
 @rule(TiledLoadOp)
 def _load(op: TiledLoadOp, threads: Threads) -> None:
     tile = tile_of(op.value.type)
     assert tile is not None
-    if tile.in_registers:
-        threads.give(op.value, load_registers(_window(op, op.value, threads), tile, None))
-    else:
-        threads.give(op.value, _loaded_at_once(op, threads, tile))
-
-
-def _loaded_at_once(op: TiledLoadOp, threads: Threads, tile: Tile) -> SharedTile:
-    """A tile that is copied into shared memory of its own, and is there when all threads go on."""
-    target = SharedTile(
-        tile, threads.at_shared(threads.memory.place(tile.bytes, f"tile '{op.value.name_hint or op.name}'"))
-    )
-    threads.meet()
-    _copy_tile(_window(op, op.value, threads), target)
-    threads.insert(CpAsyncCommitGroupOp())
-    threads.insert(CpAsyncWaitGroupOp(0))
-    if is_read_by_wgmma(op.value):
-        fence_for_engines(threads)
-    threads.meet()
-    return target
+    threads.give(op.value, load_registers(_window(op, op.value, threads), tile, None))
 
 
 @rule(TiledStoreOp)
@@ -85,6 +74,8 @@ def _load_of_a_kind(op: TiledLoadOp) -> tuple[str, str] | None:
     if op.mask is not None or op.other is not None or op.token:
         return WHOLE_TILES
     tile = tile_of(op.value.type)
+    if tile is not None and not tile.in_registers:
+        return "loads into shared memory without a place there", "run tileas-place-tiles before"
     return None if tile is None else _moves_otherwise(tile)
 
 
@@ -95,8 +86,8 @@ WHOLE_TILES = ("has a mask or tokens", "load whole tiles; what lies outside of t
 def _load_into_a_kind(op: AsyncTiledLoadOp) -> tuple[str, str] | None:
     if op.mask or op.token or op.offsets or op.leading_offset is not None or op.padding_value is not None:
         return WHOLE_TILES
-    if op.done.first_use is not None:
-        return "is waited for by its token", "let the threads arrive at a barrier by cp.async.mbarrier.arrive"
+    if any(not isinstance(use.operation, AsyncWaitOp) for use in op.done.uses):
+        return "hands on its token", "wait for the load by nv_tileas.async.wait, or at a barrier"
     tile = tile_of(op.destination.type)
     if tile is None or tile.in_registers:
         return "fills a tile of registers", "load into shared memory"

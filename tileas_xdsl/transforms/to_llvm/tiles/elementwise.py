@@ -19,13 +19,14 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
 from tileas_xdsl.dialects.nv_tileaa import elementwise
 from tileas_xdsl.dialects.nv_tileaa.structure import SplatOp
 from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.transforms.to_llvm.tiles.control import same
 from tileas_xdsl.transforms.to_llvm.tiles.packing import elements, packed, vector_of
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
-from tileas_xdsl.transforms.to_llvm.tiles.values import Registers, Tile, tile_of
+from tileas_xdsl.transforms.to_llvm.tiles.values import Registers
 
 KEPT: tuple[type[Operation], ...] = (
     *(arith.AddfOp, arith.SubfOp, arith.MulfOp, arith.DivfOp, arith.NegfOp, arith.MaximumfOp, arith.MinimumfOp),

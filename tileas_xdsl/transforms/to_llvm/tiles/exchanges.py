@@ -17,6 +17,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type, VectorType, i1, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
 from tileas_xdsl.dialects.extensions.llvm_values import ExtractElementOp
 from tileas_xdsl.dialects.nv_tileas.structure import CopyOp, ShuffleOp
 from tileas_xdsl.dialects.nvvm.attributes import ShflKind
@@ -27,7 +28,6 @@ from tileas_xdsl.layouts.exchange import Exchange, ExchangeStep, exchange
 from tileas_xdsl.transforms.to_llvm.tiles.packing import cast_bits, elements, packed, vector_of
 from tileas_xdsl.transforms.to_llvm.tiles.places import linear
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads
-from tileas_xdsl.transforms.to_llvm.tiles.values import Tile, tile_of
 
 ALL_LANES = -1
 """The mask of `shfl.sync` that names all 32 lanes."""

@@ -4,6 +4,7 @@ What ops of a function, each right by itself, may not be together: refused befor
     an agent of 2 warps with a tile whose layout is for 4           some elements would be held by nobody
     wgmma by the warps 1 to 4                                       a warpgroup begins at a multiple of 4 warps
     a tile for 4 warps made in front of an agent from warp 2 on     the warps of the agent hold other parts of it
+    wgmma for 4 warps in front of agents that have 8 together       two warpgroups would do it
 
 (PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".)
 """
@@ -15,14 +16,14 @@ from collections.abc import Iterator
 from xdsl.dialects import arith, func
 from xdsl.ir import Operation, Region
 
+from tileas_xdsl.analysis.threads.products import is_of_warpgroup
+from tileas_xdsl.analysis.threads.tiles import tile_of
 from tileas_xdsl.diagnostics import refuse as refuse_op
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.layouts.distributed import WARP
-from tileas_xdsl.transforms.to_llvm.tiles.values import tile_of
 from tileas_xdsl.transforms.to_llvm.warps import Warps, switch_in, warps_of_agents
-from tileas_xdsl.transforms.to_llvm.wgmma_reads import is_of_warpgroup
 
 
 def refuse_misfits(function: func.FuncOp, block: Warps) -> None:
@@ -31,7 +32,7 @@ def refuse_misfits(function: func.FuncOp, block: Warps) -> None:
     for op, warps in _with_warps(function, switch, block):
         _refuse_warps(op, warps)
     if switch is not None:
-        _refuse_tiles_in_front(function, switch)
+        _refuse_tiles_in_front(function, switch, block)
 
 
 def _with_warps(function: func.FuncOp, switch: AgentSwitchOp | None, block: Warps) -> Iterator[tuple[Operation, Warps]]:
@@ -59,15 +60,26 @@ def _refuse_warps(op: Operation, warps: Warps) -> None:
         refuse_op(op, words, "run optimize-execution-unit-mapping, which aligns agents")
 
 
-def _refuse_tiles_in_front(function: func.FuncOp, switch: AgentSwitchOp) -> None:
-    """Of the number of a warp, a layout for n warps takes the low bits; they are the same where agents begin at n."""
+def _refuse_tiles_in_front(function: func.FuncOp, switch: AgentSwitchOp, block: Warps) -> None:
+    """
+    Of the number of a warp, a layout for n warps takes the low bits; they are the same where agents begin at n. Warps
+    from n on hold copies. A product of a warpgroup is done by one, and not by all of the block.
+    """
     for op in function.body.block.ops:
         if op is switch or isinstance(op, arith.ConstantOp):
             continue
-        for tile in (tile_of(value.type) for inner in op.walk() for value in inner.results):
-            if tile is None or not tile.in_registers:
-                continue
-            wanted = tile.layout.input_size(WARP)
-            if any(warps.first % wanted for warps in warps_of_agents(switch)):
-                words = f"makes a tile of {wanted} warps outside of agents, some of which begin at no multiple of that"
-                refuse_op(op, words, "make it in the agents that use it")
+        for inner in op.walk():
+            _refuse_in_front(inner, switch, block)
+
+
+def _refuse_in_front(op: Operation, switch: AgentSwitchOp, block: Warps) -> None:
+    for tile in (tile_of(value.type) for value in op.results):
+        if tile is None or not tile.in_registers:
+            continue
+        wanted = tile.layout.input_size(WARP)
+        if any(warps.first % wanted for warps in warps_of_agents(switch)) or block.count % wanted:
+            words = f"makes a tile of {wanted} warps outside of agents, some of which begin at no multiple of that"
+            refuse_op(op, words, "make it in the agents that use it")
+        if isinstance(op, DotOp | AsyncDotOp) and is_of_warpgroup(op) and wanted != block.count:
+            words = f"is wgmma by {wanted} warps in front of agents, where {block.count} warps run it"
+            refuse_op(op, words, "multiply in one agent")

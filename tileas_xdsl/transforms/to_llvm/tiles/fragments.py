@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tileas_xdsl.analysis.threads.tiles import Tile
 from tileas_xdsl.layouts.distributed import REGISTER
 from tileas_xdsl.layouts.forms import Mma
 from tileas_xdsl.layouts.fragments import atom
-from tileas_xdsl.transforms.to_llvm.tiles.values import Tile
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.target import capability_for, model_of_target
+from tileas_xdsl.analysis.threads.products import product_ages
 from tileas_xdsl.backend.launch import SHARED_BYTES
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.diagnostics import refuse as refuse_op
@@ -28,7 +29,6 @@ from tileas_xdsl.transforms.to_llvm.tiles.state import REFUSALS, RULES, Threads,
 from tileas_xdsl.transforms.to_llvm.tiles.teams import Team
 from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import BEFORE, described_by, undescribed
 from tileas_xdsl.transforms.to_llvm.tiles.values import LAYOUTS, SHARED, types_for
-from tileas_xdsl.transforms.to_llvm.tiles.warpgroup_products import product_ages
 from tileas_xdsl.transforms.to_llvm.warps import Warps, refuse_agents, warps_of_kernel
 
 PIPELINES = "nv_tileas.async.pipeline."

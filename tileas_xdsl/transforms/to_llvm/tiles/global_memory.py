@@ -27,6 +27,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
+from tileas_xdsl.analysis.threads.tiles import Tile
 from tileas_xdsl.dialects.nvvm.attributes import LoadCacheModifier
 from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncOp
 from tileas_xdsl.dialects.upstream import pointer_type
@@ -43,7 +44,7 @@ from tileas_xdsl.transforms.to_llvm.tiles.accesses import (
 from tileas_xdsl.transforms.to_llvm.tiles.packing import Elements, Words, word_elements, word_type
 from tileas_xdsl.transforms.to_llvm.tiles.places import Offsets
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads
-from tileas_xdsl.transforms.to_llvm.tiles.values import Array, Registers, SharedTile, Tile
+from tileas_xdsl.transforms.to_llvm.tiles.values import Array, Registers, SharedTile
 
 GLOBAL = 1
 INDEX = IndexType()

@@ -17,6 +17,7 @@ from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
+from tileas_xdsl.analysis.threads.tiles import Tile
 from tileas_xdsl.dialects.nv_tileas.layout import form_of
 from tileas_xdsl.layouts.descriptors import PATTERN, ROWS, Operand, wgmma_descriptor
 from tileas_xdsl.layouts.distributed import LANE, WARP
@@ -25,7 +26,7 @@ from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.layouts.memory import OFFSET
 from tileas_xdsl.transforms.to_llvm.tiles.places import linear
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads
-from tileas_xdsl.transforms.to_llvm.tiles.values import SharedTile, Tile
+from tileas_xdsl.transforms.to_llvm.tiles.values import SharedTile
 from tileas_xdsl.transforms.to_llvm.warps import GROUP
 
 ADDRESS_BITS = 18

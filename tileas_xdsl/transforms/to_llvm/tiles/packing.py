@@ -15,10 +15,11 @@ from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerType, VectorType, i32
 from xdsl.ir import Attribute, SSAValue
 
+from tileas_xdsl.analysis.threads.tiles import Tile
 from tileas_xdsl.dialects.extensions.llvm_values import ExtractElementOp
 from tileas_xdsl.layouts.distributed import representatives
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads
-from tileas_xdsl.transforms.to_llvm.tiles.values import Registers, Tile
+from tileas_xdsl.transforms.to_llvm.tiles.values import Registers
 
 
 def elements(threads: Threads, held: Registers) -> list[SSAValue]:

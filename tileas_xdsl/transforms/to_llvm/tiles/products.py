@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, i32
 from xdsl.ir import Attribute, SSAValue
 
+from tileas_xdsl.analysis.threads.products import is_of_warpgroup
+from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
 from tileas_xdsl.dialects.extensions.struct_places import member_of
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileas.layout import form_of
@@ -23,9 +25,8 @@ from tileas_xdsl.layouts.forms import Mma
 from tileas_xdsl.transforms.to_llvm.tiles.fragments import Fragments
 from tileas_xdsl.transforms.to_llvm.tiles.packing import cast_bits
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
-from tileas_xdsl.transforms.to_llvm.tiles.values import Registers, Tile, tile_of
+from tileas_xdsl.transforms.to_llvm.tiles.values import Registers
 from tileas_xdsl.transforms.to_llvm.tiles.warpgroup_products import multiply_at_once, no_instruction
-from tileas_xdsl.transforms.to_llvm.wgmma_reads import is_of_warpgroup
 
 FACTORS: dict[type[Attribute], MMAType] = {Float16Type: MMAType.F16, BFloat16Type: MMAType.BF16}
 """Element types of A and B."""

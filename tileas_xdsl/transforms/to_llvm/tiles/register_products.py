@@ -18,6 +18,8 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
+from tileas_xdsl.analysis.threads.products import Product
+from tileas_xdsl.analysis.threads.tiles import tile_of
 from tileas_xdsl.dialects.nv_tileas.layout import form_of
 from tileas_xdsl.dialects.nvvm.matrix_attributes import WGMMAType
 from tileas_xdsl.dialects.nvvm.register_products import K, RegisterProduct
@@ -30,8 +32,7 @@ from tileas_xdsl.transforms.to_llvm.tiles.operands import Descriptors, Matrix
 from tileas_xdsl.transforms.to_llvm.tiles.packing import cast_bits
 from tileas_xdsl.transforms.to_llvm.tiles.registers_under_way import finds_its_sums, keeps_its_registers
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads
-from tileas_xdsl.transforms.to_llvm.tiles.values import Accumulators, Registers, tile_of
-from tileas_xdsl.transforms.to_llvm.wgmma_reads import Product
+from tileas_xdsl.transforms.to_llvm.tiles.values import Accumulators, Registers
 
 
 def takes_registers(op: Product) -> bool:

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from xdsl.dialects import scf
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
+from tileas_xdsl.analysis.threads.products import Product
 from tileas_xdsl.analysis.value_flow import carried_to
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp, ViewOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
-from tileas_xdsl.transforms.to_llvm.wgmma_reads import Product
 
 # A --------------------------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from xdsl.ir import Operation, SSAValue
 
+from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
 from tileas_xdsl.dialects.nv_tileaa.compute import ReduceOp
 from tileas_xdsl.dialects.nv_tileaa.structure import BroadcastOp, ExpandDimsOp
 from tileas_xdsl.dialects.nvvm.attributes import ShflKind
@@ -19,7 +20,6 @@ from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.transforms.to_llvm.tiles.exchanges import shuffled
 from tileas_xdsl.transforms.to_llvm.tiles.packing import elements, packed
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, lower, refusal, rule
-from tileas_xdsl.transforms.to_llvm.tiles.values import Tile, tile_of
 
 # Where elements stay --------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 """
 Where everything lies in the shared memory of a kernel: one array, whose size the launch asks for.
 
-    slots of rings and tiles       behind one another, at multiples of what the pattern of their swizzle takes, or 1024
+    tiles                          where tileas-place-tiles has placed them
+    slots of rings                 behind one another, at multiples of what the pattern of their swizzle takes, or 1024
     barriers                       behind the slots of their ring
 """
 
@@ -10,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from xdsl.ir import Operation
+
+from tileas_xdsl.analysis.threads.places import Place
 
 LARGE, SMALL = 1024, 128
 MOST_STATIC = 48 << 10
@@ -26,24 +29,38 @@ class SharedMemory:
     """What has been placed, in words, and how many bytes it takes."""
     slots: dict[Operation, tuple[int, int]] = field(default_factory=dict[Operation, tuple[int, int]])
     """By the op that allocates them: the offset of the first one, and the distance to the next."""
+    places: list[Place] = field(default_factory=list[Place])
+    """Those of tiles, each once."""
     globals: dict[str, int] = field(default_factory=dict[str, int])
     """The offsets of what was a global of its own, by name."""
 
-    def place(self, size: int, words: str) -> int:
-        """The offset of so many bytes more, for what `words` say."""
+    def take(self, op: Operation, place: Place, name: str | None) -> None:
+        """The place of the tiles that an op allocates, which is chosen already."""
+        if all(place.number != other.number for other in self.places):
+            self.places.append(place)
+            tile = "a tile" if name is None else f"tile '{name}'"
+            self.parts.append((tile if place.slots == 1 else f"{place.slots} slots of '{name}'", place.extent))
+        self.slots[op] = place.offset, place.bytes
+        self.size = max(self.size, place.end)
+
+    def place(self, size: int, words: str, period: int = 1) -> int:
+        """The offset of so many bytes more, for what `words` say, at a multiple of `period`."""
         self.parts.append((words, size))
-        unit = _unit(size)
+        unit = _unit(size, period)
         start = -(-self.size // unit) * unit
         self.size = start + size
         return start
 
-    def place_slots(self, depth: int, size: int, name: str) -> tuple[int, int]:
+    def place_slots(self, depth: int, size: int, period: int, name: str) -> tuple[int, int]:
         """The offset of `depth` slots of so many bytes, and the distance from one to the next."""
-        unit = _unit(size)
+        unit = _unit(size, period)
         distance = -(-size // unit) * unit
-        return self.place(depth * distance, f"{depth} slots of '{name}'"), distance
+        return self.place(depth * distance, f"{depth} slots of '{name}'", period), distance
 
 
-def _unit(size: int) -> int:
-    """At multiples of what so many bytes begin: the pattern of a swizzle is no longer than the tile, nor than 1024."""
-    return min(LARGE, max(SMALL, 1 << size.bit_length() - 1))
+def _unit(size: int, period: int) -> int:
+    """
+    At multiples of what so many bytes begin. A swizzle is a function of the address: TMA finds its pattern at multiples
+    of the `period` of the pattern, however few rows of it the tile has (PTX ISA, "Swizzling Modes").
+    """
+    return max(period, min(LARGE, max(SMALL, 1 << size.bit_length() - 1)))

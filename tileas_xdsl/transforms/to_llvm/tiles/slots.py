@@ -16,9 +16,12 @@ from xdsl.dialects.builtin import FixedBitwidthType, i32
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.traits import SymbolTable
 
+from tileas_xdsl.analysis.threads.liveness import agent_of
+from tileas_xdsl.analysis.threads.places import place_of
+from tileas_xdsl.analysis.threads.tiles import tile_of
 from tileas_xdsl.dialects.nv_tileas.layout import element_bits
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, ViewOp
-from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op
+from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op, BarrierOp
 from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncMBarrierArriveOp
 from tileas_xdsl.dialects.nvvm.fence import FenceMbarrierInitOp, FenceProxyOp
 from tileas_xdsl.dialects.nvvm.mbarrier import (
@@ -31,18 +34,22 @@ from tileas_xdsl.dialects.nvvm.mbarrier import (
 from tileas_xdsl.dialects.nvvm.registers import SetMaxRegisterOp, ThreadIdXOp
 from tileas_xdsl.transforms.to_llvm.tiles.control import lower_body, same
 from tileas_xdsl.transforms.to_llvm.tiles.shared_memory import SharedMemory
-from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, fence_for_engines, refusal, rule
-from tileas_xdsl.transforms.to_llvm.tiles.values import SHARED, SharedTile, Slots, tile_of
+from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
+from tileas_xdsl.transforms.to_llvm.tiles.values import SHARED, SharedTile, Slots
 
 # Places ---------------------------------------------------------------------------------------------------------------
 
 
 def place_shared(function: func.FuncOp, memory: SharedMemory) -> None:
-    """Place the slots and the shared globals of a function, in the order of the ops that name them."""
+    """Place the slots and the shared globals of a function behind its tiles, in the order of the ops that name them."""
     for op in function.body.walk():
-        if isinstance(op, AllocTensorOp) and op.stages is not None:
+        place = place_of(op)
+        if place is not None:
+            memory.take(op, place, op.results[0].name_hint)
+    for op in function.body.walk():
+        if isinstance(op, AllocTensorOp) and op.stages is not None and op not in memory.slots:
             depth, name = op.stages.value.data, op.tensor.name_hint or op.name
-            memory.slots[op] = memory.place_slots(depth, _bytes_of_slot(op), name)
+            memory.slots[op] = memory.place_slots(depth, _bytes_of_slot(op), _period_of_slots(op), name)
         elif isinstance(op, llvm.AddressOfOp) and name_of(op) not in memory.globals:
             name = name_of(op)
             memory.globals[name] = memory.place(bytes_of(global_of(op)), f"'{name}'")
@@ -54,6 +61,12 @@ def _bytes_of_slot(op: AllocTensorOp) -> int:
     for extent in kind.get_shape()[1:]:
         bits *= extent
     return max(1, bits // 8)
+
+
+def _period_of_slots(op: AllocTensorOp) -> int:
+    """After how many bytes the pattern of the tiles begins again that are seen in the slots."""
+    tiles = [tile_of(use.operation.result.type) for use in op.tensor.uses if isinstance(use.operation, ViewOp)]
+    return max((tile.period for tile in tiles if tile is not None), default=1)
 
 
 def global_of(op: llvm.AddressOfOp) -> llvm.GlobalOp | None:
@@ -121,7 +134,7 @@ def is_storage(value: SSAValue) -> bool:
 
 rule(
     *(MBarrierInitOp, MBarrierArriveOp, MBarrierArriveExpectTxOp, MBarrierTestWaitOp, MBarrierTryWaitParityOp),
-    *(CpAsyncMBarrierArriveOp, FenceMbarrierInitOp, SetMaxRegisterOp, ThreadIdXOp, llvm.GEPOp),
+    *(CpAsyncMBarrierArriveOp, FenceMbarrierInitOp, SetMaxRegisterOp, ThreadIdXOp, llvm.GEPOp, BarrierOp),
 )(same)
 
 
@@ -143,12 +156,16 @@ def _condition(op: scf.ConditionOp, threads: Threads) -> None:
 
 @rule(Barrier0Op)
 def _meet(_op: Barrier0Op, threads: Threads) -> None:
-    threads.meet()
+    """The threads wait for each other, unless they have just done so."""
+    if not threads.stands_behind(Barrier0Op):
+        threads.insert(Barrier0Op())
 
 
 @rule(FenceProxyOp)
-def _fence(_op: FenceProxyOp, threads: Threads) -> None:
-    fence_for_engines(threads)
+def _fence(op: FenceProxyOp, threads: Threads) -> None:
+    """One fence is enough for all that was touched before it, and before the next meeting or arrival."""
+    if not threads.stands_behind(FenceProxyOp, MBarrierArriveOp):
+        threads.insert(op.clone())
 
 
 @refusal(FenceProxyOp)
@@ -160,9 +177,9 @@ def _of_other_memory(op: FenceProxyOp) -> tuple[str, str] | None:
 
 @refusal(Barrier0Op)
 def _in_an_agent(op: Barrier0Op) -> tuple[str, str] | None:
-    if isinstance(op.parent_op(), func.FuncOp):
+    if agent_of(op) is None:
         return None
-    return "lets all threads of the block meet, in a region", "let agents meet at mbarriers"
+    return "lets all threads of the block meet, in an agent", "let agents meet at barriers of their own"
 
 
 @refusal(scf.WhileOp)

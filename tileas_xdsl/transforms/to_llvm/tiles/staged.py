@@ -1,10 +1,6 @@
 """
-Operands of wgmma in registers that cannot stay there: they go into shared memory, where the tensor core finds them.
-
-    store of what each thread holds; fence.proxy.async; a barrier of the threads that multiply
-
-The tensor core reads by the asynchronous proxy what threads wrote by the generic one, so each thread fences its own
-stores before it arrives (PTX ISA, "Async proxy").
+Operands of wgmma in registers that cannot stay there: in which form they go into shared memory, where the tensor core
+finds them.
 """
 
 from __future__ import annotations
@@ -13,13 +9,11 @@ from functools import cache
 
 from xdsl.dialects.builtin import TensorType
 
+from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
 from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr
 from tileas_xdsl.layouts.access import LaneAccess, accesses
 from tileas_xdsl.layouts.defaults import in_shared_memory
 from tileas_xdsl.layouts.errors import LayoutError
-from tileas_xdsl.transforms.to_llvm.tiles.accesses import store
-from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, fence_for_engines
-from tileas_xdsl.transforms.to_llvm.tiles.values import Registers, SharedTile, Tile, tile_of
 
 FIRST_STMATRIX = 90
 """The first compute capability with `stmatrix`, which wgmma came with."""
@@ -37,18 +31,6 @@ def staged_tile(tile: Tile) -> Tile:
 def _access(tile: Tile) -> LaneAccess | None:
     found = accesses(tile.layout, staged_tile(tile).layout, tile.bits, matrix=True)
     return next((each for each in found if not each.needs_select), None)
-
-
-def stage(threads: Threads, held: Registers) -> SharedTile:
-    """Store a tile where wgmma reads it; nobody reads what lay there any more."""
-    tile = staged_tile(held.tile)
-    access = _access(held.tile)
-    assert access is not None
-    target = SharedTile(tile, threads.at_shared(threads.memory.place(tile.bytes, "an operand in registers")))
-    store(threads, held, target, access)
-    fence_for_engines(threads)
-    threads.meet()
-    return target
 
 
 def no_staging(tile: Tile) -> str | None:

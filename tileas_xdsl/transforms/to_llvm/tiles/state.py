@@ -11,10 +11,6 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.ages import Ages
-from tileas_xdsl.dialects.nvvm.attributes import ProxyKind, SharedSpace
-from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op, BarrierOp
-from tileas_xdsl.dialects.nvvm.fence import FenceProxyOp
-from tileas_xdsl.dialects.nvvm.mbarrier import MBarrierArriveOp
 from tileas_xdsl.dialects.upstream import pointer_type
 from tileas_xdsl.transforms.to_llvm.building import Building
 from tileas_xdsl.transforms.to_llvm.rule_table import RuleTable
@@ -77,16 +73,6 @@ class Threads(Building):
     def thread(self) -> SSAValue:
         """The number of the thread in its team."""
         return self.team.thread
-
-    def meet(self) -> None:
-        """Let the threads of the team wait for each other, unless they have just done so."""
-        warps = self.team.warps
-        if not warps.number:
-            if not self.stands_behind(Barrier0Op):
-                self.insert(Barrier0Op())
-            return
-        number, count = self.number(warps.number), self.number(warps.threads)
-        self.insert(BarrierOp(number, count))
 
     # Building ---------------------------------------------------------------------------------------------------------
 
@@ -163,15 +149,6 @@ class Threads(Building):
             for each in found[start : start + count]:
                 each.name_hint = value.name_hint
             start += count
-
-
-def fence_for_engines(threads: Threads) -> None:
-    """
-    What each thread has done to shared memory comes before what engines do to it behind the next meeting, or behind the
-    next arrival at a barrier. One fence is enough for all that was touched before it.
-    """
-    if not threads.stands_behind(FenceProxyOp, MBarrierArriveOp):
-        threads.insert(FenceProxyOp(ProxyKind.ASYNC_SHARED, SharedSpace.CTA))
 
 
 def lower(op: Operation, threads: Threads) -> None:

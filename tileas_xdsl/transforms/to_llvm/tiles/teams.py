@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
 
-from tileas_xdsl.transforms.to_llvm.tiles.rooms import Room
 from tileas_xdsl.transforms.to_llvm.warps import Warps
 
 
@@ -25,5 +24,3 @@ class Team:
     """The op before which goes what is the same in all turns of loops."""
     own: dict[Hashable, SSAValue | None] = field(default_factory=dict[Hashable, "SSAValue | None"])
     """Numbers of the thread that have been computed ahead, by what they are."""
-    rooms: list[Room] = field(default_factory=list[Room])
-    """Room for conversions of layouts."""

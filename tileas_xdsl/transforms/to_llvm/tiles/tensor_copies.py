@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import MemRefType, NoneAttr, i32
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
+from tileas_xdsl.analysis.threads.tiles import tile_of
 from tileas_xdsl.dialects.extensions.llvm import AddrSpaceCastOp
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledStoreOp
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomFamily, bound_atom
@@ -43,7 +44,7 @@ from tileas_xdsl.dialects.upstream import pointer_type
 from tileas_xdsl.layouts.atoms import box_of
 from tileas_xdsl.layouts.forms import Swizzled
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
-from tileas_xdsl.transforms.to_llvm.tiles.values import Nothing, SharedTile, tile_of
+from tileas_xdsl.transforms.to_llvm.tiles.values import Nothing, SharedTile
 
 CLUSTER_SPACE = 7
 NOT_ATTACHED = "expect lower MakeTiledTMADescOp"

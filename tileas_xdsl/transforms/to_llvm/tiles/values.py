@@ -16,70 +16,28 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import (
-    BFloat16Type,
     FixedBitwidthType,
-    Float16Type,
     Float32Type,
-    Float64Type,
     IndexType,
     IntegerType,
     MemRefType,
     NoneAttr,
     TensorType,
-    VectorType,
 )
 from xdsl.dialects.llvm import LLVMPointerType, LLVMStructType
 from xdsl.ir import Attribute, SSAValue
 
-from tileas_xdsl.dialects.nv_tileas.layout import element_bits, form_of, layout_of, linear_layout
+from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
+from tileas_xdsl.dialects.nv_tileas.layout import form_of
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType, TmaDescriptorType
 from tileas_xdsl.dialects.upstream import pointer_type
-from tileas_xdsl.layouts.distributed import REGISTER
 from tileas_xdsl.layouts.forms import Mma
-from tileas_xdsl.layouts.linear import LinearLayout
 
 SHARED = 3
 KEPT: tuple[type[Attribute], ...] = (IndexType, MemRefType, LLVMPointerType, FixedBitwidthType, IntegerType)
 """Types of values that are the same in tile code and in threads."""
-REGISTER_BITS = 32
 LAYOUTS = "run the driver with layouts=true, or tileas-assign-layouts and tileas-materialize-convert-layout"
 """The way out where a tile has no layout to the bit."""
-NUMBERS = (BFloat16Type, Float16Type, Float32Type, Float64Type, IntegerType)
-
-
-@dataclass(frozen=True)
-class Tile:
-    """What a type says of a tile whose layout is known to the bit."""
-
-    type: TensorType[Attribute]
-    layout: LinearLayout
-    bits: int
-    """Of an element."""
-    in_registers: bool
-
-    @property
-    def element(self) -> Attribute:
-        return self.type.element_type
-
-    @property
-    def count(self) -> int:
-        """How many elements a thread holds; copies count."""
-        return self.layout.input_size(REGISTER)
-
-    @property
-    def packed(self) -> int:
-        """How many elements share a register."""
-        return min(self.count, max(1, REGISTER_BITS // self.bits)) if self.bits > 1 else 1
-
-    @property
-    def register(self) -> Attribute:
-        """The type of one register."""
-        return self.element if self.packed == 1 else VectorType(self.element, [self.packed])
-
-    @property
-    def bytes(self) -> int:
-        """Of the whole tile in memory."""
-        return max(1, (self.bits << self.layout.output_bits) // 8)
 
 
 def accumulator_types(tile: Tile) -> Sequence[Attribute]:
@@ -91,18 +49,6 @@ def accumulator_types(tile: Tile) -> Sequence[Attribute]:
         return ()
     each = form.shape.n // 2
     return [LLVMStructType.from_type_list([tile.element] * each)] * (tile.count // each)
-
-
-def tile_of(type_: Attribute) -> Tile | None:
-    """The tile, where `type_` is one of numbers with a layout to the bit in registers or shared memory; else None."""
-    layout, bits = layout_of(type_), element_bits(type_)
-    if layout is None or bits is None or layout.space.data not in ("rmem", "smem"):
-        return None
-    linear = linear_layout(type_)
-    tile = cast("TensorType[Attribute]", type_)
-    if linear is None or not isinstance(tile.element_type, NUMBERS):
-        return None
-    return Tile(tile, linear, bits, layout.space.data == "rmem")
 
 
 @dataclass(frozen=True)

@@ -5,26 +5,27 @@ Products by `wgmma`: a warpgroup multiplies tiles of shared memory into its regi
     async.wait %done                           wgmma.wait_group N: N groups were committed since that of %done
 
 N is the age of the token: the least number of groups on any path from its product to the wait. A product that is no
-async one waits for itself. An A that is in registers stays there where it can (`register_products`), and else goes
-through shared memory first (`staged`). (PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate
+async one waits for itself. An A that is in registers stays there where it can (`register_products`), and else has been
+staged in shared memory (`staged`). (PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate
 Instructions".)
 """
 
 from __future__ import annotations
 
-from xdsl.dialects import func
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.rewriter import Rewriter
 from xdsl.traits import is_side_effect_free
 
-from tileas_xdsl.analysis.ages import Ages, Commit
+from tileas_xdsl.analysis.threads.products import QUEUE, Product, is_of_warpgroup
+from tileas_xdsl.analysis.threads.tiles import tile_of
 from tileas_xdsl.diagnostics import refuse as refuse_op
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.layout import form_of
+from tileas_xdsl.dialects.nv_tileas.memory import AsyncTiledLoadOp
 from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaStoreOp
-from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, CreateNoneOp
+from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.dialects.nvvm.matrix_attributes import MMALayout, MMAShapeAttr, WGMMAType
 from tileas_xdsl.dialects.nvvm.wgmma import (
     WgmmaFenceAlignedOp,
@@ -34,14 +35,13 @@ from tileas_xdsl.dialects.nvvm.wgmma import (
 )
 from tileas_xdsl.layouts.forms import Mma
 from tileas_xdsl.transforms.to_llvm.tiles.accumulators import rows_of_all
+from tileas_xdsl.transforms.to_llvm.tiles.copies import await_loads
 from tileas_xdsl.transforms.to_llvm.tiles.operands import Descriptors, Matrix
 from tileas_xdsl.transforms.to_llvm.tiles.register_products import multiply_registers, takes_registers
-from tileas_xdsl.transforms.to_llvm.tiles.staged import no_staging, stage, staged_tile
+from tileas_xdsl.transforms.to_llvm.tiles.staged import no_staging
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
-from tileas_xdsl.transforms.to_llvm.tiles.values import Accumulators, Nothing, SharedTile, tile_of
-from tileas_xdsl.transforms.to_llvm.wgmma_reads import Product, is_of_warpgroup
+from tileas_xdsl.transforms.to_llvm.tiles.values import Accumulators, Nothing
 
-QUEUE = "wgmma"
 FACTORS: dict[type[Attribute], WGMMAType] = {Float16Type: WGMMAType.F16, BFloat16Type: WGMMAType.BF16}
 """Element types of A and B."""
 
@@ -49,22 +49,13 @@ FACTORS: dict[type[Attribute], WGMMAType] = {Float16Type: WGMMAType.F16, BFloat1
 # Waits ----------------------------------------------------------------------------------------------------------------
 
 
-def product_ages(function: func.FuncOp) -> Ages:
-    """How many groups are committed after that of each product."""
-
-    def commits(op: Operation) -> list[Commit]:
-        if isinstance(op, AsyncDotOp):
-            return [Commit(op.done, QUEUE)]
-        return [Commit(op, QUEUE)] if isinstance(op, DotOp) and is_of_warpgroup(op) else []
-
-    complete = frozenset(op.results[0] for op in function.walk() if isinstance(op, CreateNoneOp))
-    return Ages(function, commits, finished=complete)
-
-
 @rule(AsyncWaitOp)
 def _wait(op: AsyncWaitOp, threads: Threads) -> None:
     if isinstance(op.token.owner, TiledTmaStoreOp):
         return  # One thread has waited for its copies, and the token stays with it.
+    if isinstance(op.token.owner, AsyncTiledLoadOp):
+        await_loads(threads)
+        return
     age = threads.ages.age(op.token, op)
     if age is None:
         return
@@ -109,7 +100,7 @@ def multiply(op: Product, threads: Threads) -> None:
     if takes_registers(op):
         _multiply_registers(op, threads)
         return
-    tiles, (a, b) = _in_shared_memory(op, threads), operands(op)
+    tiles, (a, b) = (threads.tile(op.a), threads.tile(op.b)), operands(op)
     held = threads.accumulators(op.c)
     assert isinstance(a, Matrix)
     assert isinstance(b, Matrix)
@@ -147,23 +138,13 @@ def _sum_of(op: Product) -> SSAValue:
 
 
 def operands(op: Product) -> tuple[Matrix | str, Matrix | str]:
-    """A and B in shared memory, also where A has to be brought there; or why they cannot be read there."""
+    """A and B in shared memory, or why they cannot be read there."""
     a, b = tile_of(op.a.type), tile_of(op.b.type)
     if a is None or b is None or b.in_registers:
         return f"reads {op.b.type} by wgmma, and B has to lie in shared memory", ""
-    return Matrix.of(staged_tile(a) if a.in_registers else a, 0), Matrix.of(b, 1)
-
-
-def _in_shared_memory(op: Product, threads: Threads) -> tuple[SharedTile, SharedTile]:
-    """A and B. What was read of an A of registers in an earlier turn has been waited for before it is overwritten."""
-    b = threads.tile(op.b)
-    if isinstance(threads.lowered[op.a], SharedTile):
-        return threads.tile(op.a), b
-    age = threads.ages.age(op.done if isinstance(op, AsyncDotOp) else op, op)
-    if age is not None:
-        await_products(threads, age.count)
-        threads.meet()
-    return stage(threads, threads.registers(op.a)), b
+    if a.in_registers:
+        return no_staging(a) or "reads an A in registers that has to be staged: run tileas-place-tiles before", ""
+    return Matrix.of(a, 0), Matrix.of(b, 1)
 
 
 def _instruction(
@@ -197,8 +178,7 @@ def no_instruction(op: Product) -> tuple[str, str] | None:
 
 def _no_operands(op: Product) -> str | None:
     """Why the instructions cannot take A and B from where they are."""
-    a, (_, b) = tile_of(op.a.type), operands(op)
-    if a is not None and a.in_registers and isinstance(b, Matrix) and takes_registers(op):
+    b = tile_of(op.b.type)
+    if takes_registers(op) and b is not None and not b.in_registers and isinstance(Matrix.of(b, 1), Matrix):
         return None
-    problem = no_staging(a) if a is not None and a.in_registers else None
-    return problem or next((each for each in operands(op) if isinstance(each, str)), None)
+    return next((each for each in operands(op) if isinstance(each, str)), None)

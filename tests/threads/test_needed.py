@@ -1,0 +1,64 @@
+"""Each barrier and each fence that is inserted is needed: without it the threads are unsafe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.rewriter import Rewriter
+
+from tests.support.corpora import each
+from tests.support.ir import parse, run_passes
+from tests.support.thread_kernels import passes
+from tests.support.threads_and_tiles import AGENTS, BEFORE_TMA, ONE_AGENT, SECONDS, TO_KERNELS, text_of
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.diagnostics import recorded_diagnostics
+from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op, BarrierOp
+from tileas_xdsl.dialects.nvvm.fence import FenceProxyOp
+from tileas_xdsl.pipelines import FAMILY
+
+ORDERS = "tileas-order-accesses"
+CASES = [
+    ("carried_load", ONE_AGENT),
+    ("kept_through_a_loop", BEFORE_TMA),
+    ("operand_made_in_front", ONE_AGENT),
+    ("through_an_array", ONE_AGENT),
+    ("small_tile_in_place", BEFORE_TMA),
+    ("converted_in_front", AGENTS),
+    ("updated_in_front_of_agents", AGENTS),
+]
+
+
+def _ordered(name: str, variant: str) -> tuple[ModuleOp, str]:
+    """A program whose accesses are ordered, and the passes that are left."""
+    target, strategy = variant.split()
+    options = f"compute-capability={target} pipeline-strategy={strategy} layouts=true"
+    names = [member.name for member in FAMILY]
+    first, cut = names.index("tileas-single-steps"), names.index(ORDERS) + 1
+    assert first < names.index(TO_KERNELS) < cut
+    road = f"tileas-fold-views,tileas-queue-to-pipeline,tileas-split-agent-groups,tileir{{{options}}}"
+    with recorded_diagnostics():
+        module = run_passes(parse(text_of(name)), f"{road},{passes(names[first:cut], target)}")
+    return module, passes(names[cut:], target)
+
+
+def _orders(module: ModuleOp) -> list[Operation]:
+    return [op for op in module.walk() if isinstance(op, Barrier0Op | BarrierOp | FenceProxyOp)]
+
+
+def _mutants(name: str, variant: str) -> Iterator[ModuleOp]:
+    """The threads of a program, each without one barrier or one fence."""
+    module, rest = _ordered(name, variant)
+    for number in range(len(_orders(module))):
+        mutant = module.clone()
+        Rewriter.erase_op(_orders(mutant)[number])
+        yield run_passes(mutant, rest)
+
+
+@each("case", CASES, 1, ids="-".join)
+def test_threads_are_unsafe_without_any_of_them(case: tuple[str, str]) -> None:
+    mutants = list(_mutants(*case))
+    assert mutants
+    for number, threads in enumerate(mutants):
+        assert check(threads, judge_waits=False, prove=False, timeout=SECONDS).findings, number

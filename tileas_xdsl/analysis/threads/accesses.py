@@ -1,0 +1,342 @@
+"""
+What ops do to tiles in shared memory that have a place of their own, and to arrays: which bytes, by which threads or
+engine.
+
+    copy %held, %tile               threads write, each what it holds
+    %v = convert_layout %tile       threads read
+    async.tiled_load .., %tile      threads write, by copies that go on until they are waited for
+    async.dot %tile, %b, %acc       the tensor core reads, until the product is waited for
+    async.tiled_tma_store ..        one thread lets an engine read, and waits for that
+    tiled_load, tiled_store         threads read or write a tile of an array, each what it holds
+
+Slots of rings are not among them: barriers in memory hand those over. The engines reach memory by another proxy than
+the loads and stores of threads (PTX ISA, "Async proxy").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import BlockArgument, Operation, Region, SSAValue
+
+from tileas_xdsl.analysis.induction import constant_integer
+from tileas_xdsl.analysis.thread_blocks import block_shape_of
+from tileas_xdsl.analysis.threads.coordinates import TileOfArray, coordinate_of
+from tileas_xdsl.analysis.threads.filling import is_by_tma, is_way_to_slot
+from tileas_xdsl.analysis.threads.liveness import agent_of
+from tileas_xdsl.analysis.threads.places import OTHER_SLOT, Place, place_of, webs_of
+from tileas_xdsl.analysis.threads.products import is_of_warpgroup
+from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
+from tileas_xdsl.dialects.cute import CuteAtomAttr
+from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
+from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp, TiledStoreOp
+from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
+from tileas_xdsl.dialects.nv_tileas.attributes import AtomPlanAttr
+from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
+from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
+from tileas_xdsl.dialects.nv_tileas.memory import AsyncTiledLoadOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import ProduceOneAsyncOp, ProduceOneOp, ProducerAcquireOp
+from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp, CopyOp, ViewOp
+from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaStoreOp
+from tileas_xdsl.layouts.distributed import WARP, WARP_SIZE, spare_bits
+from tileas_xdsl.layouts.linear import LinearLayout
+
+
+class Proxy(StrEnum):
+    """By which path memory is reached."""
+
+    GENERIC = "generic"
+    """Loads and stores of threads, `cp.async` among them."""
+    ASYNC = "async"
+    """TMA and wgmma."""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Which thread touches which element of a tile: the one that holds it in registers."""
+
+    registers: LinearLayout
+    memory: LinearLayout
+    has_copies: bool
+    """Whether several threads hold an element. One of them stores it, and all load it."""
+
+
+Object = Place | SSAValue | None
+"""Bytes of shared memory, or an array in global memory by its name; None: any array."""
+
+
+class Span(StrEnum):
+    """When an access takes place."""
+
+    AT_ONCE = "at once"
+    LAST = "last"
+    """It only meets what was before: one thread says for all others that it is over."""
+    FIRST = "first"
+    """It only meets what comes behind: one thread has learned for all others that they may go on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access:
+    """What an op does to bytes of shared memory, or to an array."""
+
+    op: Operation
+    object: Object
+    writes: bool
+    proxy: Proxy = Proxy.GENERIC
+    slot: frozenset[SSAValue] = frozenset()
+    """Of a place: the names of the number of the slot that it goes to; empty: of any."""
+    tile: TileOfArray | None = None
+    """Of an array: the tile that it goes to; None: any of it."""
+    holder: Holder | None = None
+    """None: any thread touches any byte."""
+    under_way: bool = False
+    """Whether it may go on until it is waited for."""
+    span: Span = Span.AT_ONCE
+    barrier: Operation | None = None
+    """In front of which op the barrier stands that its threads have last passed since."""
+
+    def meets(self, later: Access) -> bool:
+        """Whether a byte may be touched by both, in different threads, and written by one."""
+        if not (self.writes or later.writes) or self.span is Span.LAST or later.span is Span.FIRST:
+            return False
+        if not _may_overlap(self.object, later.object):
+            return False
+        return not self._is_apart(later) and not self._is_of_the_same_threads(later)
+
+    def _is_apart(self, later: Access) -> bool:
+        """Whether they go to different slots of one place, or to different tiles of one array."""
+        if self.object is None or self.object != later.object:
+            return False
+        if self.tile is not None and later.tile is not None:
+            return self.tile.is_apart(later.tile)
+        return any(differ(one, another) for one in self.slot for another in later.slot)
+
+    def _is_of_the_same_threads(self, later: Access) -> bool:
+        """Whether each byte is touched by one and the same thread in both: its own order is that of the program."""
+        if self.holder is None or self.holder != later.holder or self.object != later.object:
+            return False
+        if agent_of(self.op) is not agent_of(later.op):
+            return False
+        return (self.writes and later.writes) or not self.holder.has_copies
+
+    @property
+    def names(self) -> set[SSAValue]:
+        """The values that say where it goes."""
+        return {*self.slot, *(() if self.tile is None else self.tile.names)}
+
+    def without(self, names: Callable[[SSAValue], bool]) -> Access:
+        """The same access, when such names stand for other numbers."""
+        if not any(map(names, self.names)):
+            return self
+        kept = frozenset(name for name in self.slot if not names(name))
+        return replace(self, slot=kept, tile=None if self.tile is None else self.tile.without(names))
+
+
+def _may_overlap(one: Object, other: Object) -> bool:
+    if isinstance(one, Place) or isinstance(other, Place):
+        return isinstance(one, Place) and isinstance(other, Place) and one.overlaps(other)
+    return one is None or other is None or one is other
+
+
+def differ(one: SSAValue, other: SSAValue) -> bool:
+    """Whether two numbers of slots are sure to be different."""
+    numbers = constant_integer(one), constant_integer(other)
+    if None not in numbers:
+        return numbers[0] != numbers[1]
+    return one in avoided_by(other) or other in avoided_by(one)
+
+
+def avoided_by(slot: SSAValue) -> set[SSAValue]:
+    """The numbers that a choice of a slot compares, and does not choose."""
+    if not isinstance(slot.owner, arith.SelectOp) or OTHER_SLOT not in slot.owner.attributes:
+        return set()
+    found: set[SSAValue] = set()
+    parts: list[SSAValue] = [slot.owner.cond, slot.owner.lhs, slot.owner.rhs]
+    while parts:
+        match parts.pop().owner:
+            case arith.CmpiOp() as op:
+                found.add(op.lhs)
+            case arith.OrIOp() as op:
+                parts += op.operands
+            case arith.SelectOp() as op if OTHER_SLOT not in op.attributes:
+                parts += op.operands
+            case _:
+                pass
+    return found
+
+
+# The accesses of a function -------------------------------------------------------------------------------------------
+
+Rule = Callable[["Accesses", Any], Iterator[Access]]
+
+
+class Accesses:
+    """The accesses of the ops of a function, whose tiles have places."""
+
+    def __init__(self, function: Operation) -> None:
+        self._places: dict[SSAValue, Place] = {}
+        for web in webs_of(function):
+            place = place_of(web.makers[0])
+            if place is not None:
+                self._places |= dict.fromkeys(web.names, place)
+        shape = block_shape_of(function)
+        switch = next((op for op in function.walk() if isinstance(op, AgentSwitchOp)), None)
+        self._warps_in_front = 0 if switch is None or shape is None else shape[0] // WARP_SIZE
+        """How many warps run the code in front of agents; 0 where there are no agents."""
+        self._agents: dict[SSAValue, set[Region]] = {}
+        self._written: set[SSAValue] = set()
+        for op in function.walk():
+            if isinstance(op, TiledLoadOp | TiledStoreOp) and (agent := agent_of(op)) is not None:
+                self._agents.setdefault(_array(op.base), set()).add(agent)
+                self._written |= {_array(op.base)} if isinstance(op, TiledStoreOp) else set()
+
+    def of(self, op: Operation) -> Sequence[Access]:
+        """What an op does, once."""
+        rule = RULES.get(type(op))
+        return () if rule is None else tuple(rule(self, op))
+
+    def of_several_agents(self, op: Operation) -> list[SSAValue]:
+        """The arrays that the agent of an op touches, and another one, too, and that one of them writes."""
+        agent = agent_of(op)
+        touched = [array for array, agents in self._agents.items() if agent in agents and len(agents) > 1]
+        return [array for array in touched if array in self._written]
+
+    def of_place(
+        self,
+        op: Operation,
+        tile: SSAValue,
+        *,
+        writes: bool,
+        proxy: Proxy = Proxy.GENERIC,
+        under_way: bool = False,
+        holder: Holder | None = None,
+    ) -> Iterator[Access]:
+        """The access to a tile; none where it lies in a slot of a ring, or in registers."""
+        place, slot = self._places.get(tile), frozenset[SSAValue]()
+        if isinstance(tile.owner, ViewOp) and tile.owner.indices and isinstance(tile.owner.source.owner, Operation):
+            place, slot = place_of(tile.owner.source.owner), frozenset([tile.owner.indices[0]])
+        if place is not None:
+            yield Access(op=op, object=place, writes=writes, proxy=proxy, slot=slot, holder=holder, under_way=under_way)
+
+    def of_array(
+        self, op: Operation, base: SSAValue, indices: Sequence[SSAValue], held: Tile, *, writes: bool
+    ) -> Access:
+        """The access to a tile of an array, by those who hold it in registers, or by anybody."""
+        holder = self._holder(op, held.layout, held.layout) if held.in_registers else None
+        array = _array(base)
+        known = isinstance(array, BlockArgument) and array.type == base.type
+        tile = TileOfArray(held.layout.shape, tuple(map(coordinate_of, indices)))
+        return Access(op=op, object=array if known else None, writes=writes, tile=tile, holder=holder)
+
+    def plain_holder(self, op: Operation, registers: SSAValue, memory: SSAValue, atom: object) -> Holder | None:
+        """Who touches what by plain loads and stores; by `ldmatrix` and `stmatrix` lanes touch what others hold."""
+        held, lies = tile_of(registers.type), tile_of(memory.type)
+        if held is None or lies is None or not held.in_registers or lies.in_registers or not _is_plain(atom):
+            return None
+        return self._holder(op, held.layout, lies.layout)
+
+    def _holder(self, op: Operation, registers: LinearLayout, memory: LinearLayout) -> Holder:
+        """In front of agents the block may have more warps than the layout: each of these is a copy of one of those."""
+        more = agent_of(op) is None and self._warps_in_front > registers.input_size(WARP)
+        return Holder(registers, memory, more or any(spare_bits(registers).values()))
+
+
+def _array(base: SSAValue) -> SSAValue:
+    """The argument of the function that an array is, also where agents get it as theirs."""
+    switch = base.block.parent_op() if isinstance(base, BlockArgument) else None
+    if isinstance(base, BlockArgument) and isinstance(switch, AgentSwitchOp):
+        return _array(switch.arguments[base.index])
+    return base
+
+
+# Rules ----------------------------------------------------------------------------------------------------------------
+
+
+def _load(accesses: Accesses, op: TiledLoadOp) -> Iterator[Access]:
+    held = tile_of(op.value.type)
+    if held is not None:
+        yield accesses.of_array(op, op.base, op.indices, held, writes=False)
+
+
+def _load_into(accesses: Accesses, op: AsyncTiledLoadOp) -> Iterator[Access]:
+    tile = tile_of(op.destination.type)
+    if tile is not None:
+        goes_on = op.done.first_use is not None  # else it fills a slot, whose barriers say when it is over
+        read = accesses.of_array(op, op.view, op.coords, tile, writes=False)
+        yield replace(read, under_way=goes_on)
+        yield from accesses.of_place(op, op.destination, writes=True, under_way=True)
+
+
+def _store(accesses: Accesses, op: TiledStoreOp) -> Iterator[Access]:
+    held = tile_of(op.value.type)
+    if held is not None:
+        yield accesses.of_array(op, op.base, op.indices, held, writes=True)
+
+
+def _copy(accesses: Accesses, op: CopyOp) -> Iterator[Access]:
+    if op.destination is not None and not is_way_to_slot(op.destination):
+        holder = accesses.plain_holder(op, op.source, op.destination, op.atom_descriptor)
+        yield from accesses.of_place(op, op.destination, writes=True, holder=holder)
+
+
+def _convert(accesses: Accesses, op: ConvertLayoutOp) -> Iterator[Access]:
+    atom = op.atom_plan.atom_descriptor if isinstance(op.atom_plan, AtomPlanAttr) else None
+    holder = accesses.plain_holder(op, op.result, op.source, atom)
+    yield from accesses.of_place(op, op.source, writes=False, holder=holder)
+
+
+def _product(accesses: Accesses, op: DotOp | AsyncDotOp) -> Iterator[Access]:
+    if is_of_warpgroup(op):
+        for operand in (op.a, op.b):
+            goes_on = isinstance(op, AsyncDotOp)
+            yield from accesses.of_place(op, operand, writes=False, proxy=Proxy.ASYNC, under_way=goes_on)
+
+
+def _tma_store(accesses: Accesses, op: TiledTmaStoreOp) -> Iterator[Access]:
+    yield from accesses.of_place(op, op.source, writes=False, proxy=Proxy.ASYNC)
+
+
+def _fill(accesses: Accesses, op: ProduceOp) -> Iterator[Access]:
+    """One thread that fills a slot by TMA arrives for its whole agent: it says that all the others are done."""
+    if is_by_tma(op):
+        for array in accesses.of_several_agents(op):
+            yield Access(op=op, object=array, writes=True, span=Span.LAST)
+
+
+def _acquire(accesses: Accesses, op: ProducerAcquireOp) -> Iterator[Access]:
+    """One thread waits until it may fill a slot by TMA: the others do not know yet that agents have read it."""
+    if any(isinstance(use.operation, ProduceOp) and is_by_tma(use.operation) for use in op.results[0].uses):
+        for array in accesses.of_several_agents(op):
+            yield Access(op=op, object=array, writes=True, span=Span.FIRST)
+
+
+RULES: dict[type[Operation], Rule] = {
+    TiledLoadOp: _load,
+    AsyncTiledLoadOp: _load_into,
+    TiledStoreOp: _store,
+    CopyOp: _copy,
+    ConvertLayoutOp: _convert,
+    DotOp: _product,
+    AsyncDotOp: _product,
+    TiledTmaStoreOp: _tma_store,
+    ProduceOneOp: _fill,
+    ProduceOneAsyncOp: _fill,
+    ProducerAcquireOp: _acquire,
+}
+"""What each op does. Of arrays that TMA copies nobody else writes, or reads (`lower-tma-load-store-to-async`)."""
+
+
+PLAIN = ("ld.shared", "st.shared")
+
+
+def _is_plain(atom: object) -> bool:
+    """Whether the atom of an op is one of plain loads and stores."""
+    if not isinstance(atom, CuteAtomAttr):
+        return False
+    words = next((part.data for part in atom.parameters if isinstance(part, StringAttr)), "")
+    return words.startswith(PLAIN)

@@ -1,0 +1,293 @@
+"""
+Where the threads of a team have to wait for each other, and where they order their accesses before those of engines.
+
+    copy %held, %tile                          what threads write ..
+    -> fence.proxy.async                       .. an engine reads by another proxy: each thread orders its own writes
+    -> barrier                                 .. and none goes on until all have written
+    async.dot %tile, %b, %acc
+
+The state at an op is what the team has touched since its last barrier (*pending*), and what its threads have touched
+since their last fence (*unfenced*). An op that meets a pending access needs a barrier in front of it: in front of the
+outermost loop or branch around it that has none of the earlier accesses, so that what only the code in front needs does
+not stand in a loop. An engine that meets an unfenced access of threads needs a fence in front of the barrier between.
+
+Barriers are inserted from the first op on. Then each is dropped, the deepest in loops first, where others cover what it
+ordered; the fences come behind, as they stand at barriers. So what is left is locally minimal.
+
+Conditions of branches and bounds of loops are scalars, equal in all threads of a team, so a barrier in an arm or a body
+is reached by all of them or by none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, Operation, SSAValue
+
+from tileas_xdsl.analysis.forward_flow import Arrival, FlowClient, analyse
+from tileas_xdsl.analysis.induction import constant_integer
+from tileas_xdsl.analysis.threads.accesses import Access, Accesses, Proxy, Span
+from tileas_xdsl.analysis.threads.liveness import agent_of
+from tileas_xdsl.analysis.threads.places import Place
+from tileas_xdsl.analysis.threads.products import Underway, is_of_warpgroup
+from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
+from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
+from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
+from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
+from tileas_xdsl.dialects.nv_tileas.memory import AsyncTiledLoadOp
+from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
+from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op, BarrierOp
+from tileas_xdsl.dialects.nvvm.fence import FenceProxyOp
+
+
+@dataclass(frozen=True)
+class Reason:
+    """An access, and a later one that has to come behind it in all threads."""
+
+    earlier: Access
+    later: Access
+
+
+@dataclass(frozen=True)
+class Ordering:
+    """What has to stand where."""
+
+    barriers: Mapping[Operation, Reason]
+    """In front of which op a barrier of its team stands, and for what."""
+    fences: Mapping[Operation, Reason]
+    """In front of which op, and of the barrier there, a proxy fence stands."""
+    open: Sequence[Reason] = ()
+    """What no barrier can order: an engine goes on with the earlier access, and nobody waits for it."""
+
+
+def ordering(function: Operation) -> Ordering:
+    """The barriers and fences that a function of tiles needs, whose shared tiles have places."""
+    facts = _Facts(function)
+    barriers: dict[Operation, Reason] = {}
+    while (walk := _walked(facts, barriers)).met:
+        op = min(walk.met, key=facts.position.__getitem__)
+        reasons = walk.met[op]
+        stuck = [reason for reason in reasons if reason.earlier.under_way]
+        if stuck:
+            return Ordering(barriers, {}, stuck)
+        point = point_of(op, [reason.earlier.op for reason in reasons])
+        assert point not in barriers
+        barriers[point] = reasons[0]
+    barriers = _needed(facts, barriers, lambda kept: not _walked(facts, kept).met)
+    fences: dict[Operation, Reason] = {}
+    while unfenced := _walked(facts, barriers, fences).unfenced:
+        for reason in unfenced:
+            assert reason.earlier.barrier is not None
+            fences.setdefault(reason.earlier.barrier, reason)
+    return Ordering(barriers, _needed(facts, fences, lambda kept: not _walked(facts, barriers, kept).unfenced))
+
+
+def _needed(
+    facts: _Facts, found: dict[Operation, Reason], suffices: Callable[[dict[Operation, Reason]], bool]
+) -> dict[Operation, Reason]:
+    """What is left when each is dropped that can be, the deepest in loops first."""
+    for op in sorted(found, key=lambda each: (-_depth(each), facts.position[each])):
+        kept = {each: reason for each, reason in found.items() if each is not op}
+        if suffices(kept):
+            found = kept
+    return found
+
+
+def _depth(op: Operation) -> int:
+    """How many loops are around an op."""
+    around, depth = op.parent_op(), 0
+    while around is not None:
+        depth += isinstance(around, scf.ForOp | scf.WhileOp)
+        around = around.parent_op()
+    return depth
+
+
+def point_of(op: Operation, earlier: Sequence[Operation]) -> Operation:
+    """
+    In front of which op a barrier stands that `op` needs because of what `earlier` ops did. Where some of them stand in
+    front of agents, all agents wait for those at once.
+    """
+    agent = agent_of(op)
+    in_front = [each for each in earlier if agent is not None and agent_of(each) is not agent]
+    earlier = in_front or earlier
+    point = op
+    while isinstance(around := point.parent_op(), AROUND):
+        if not isinstance(around, ProduceOp) and any(around.is_ancestor(each) for each in earlier):
+            break
+        point = around
+    return point
+
+
+AROUND = (scf.ForOp, scf.IfOp, scf.WhileOp, ProduceOp, AgentSwitchOp)
+"""Ops around a barrier in front of which it may stand as well."""
+
+
+# The walk -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _State:
+    pending: frozenset[Access] = frozenset()
+    unfenced: frozenset[Access] = frozenset()
+
+    def mapped(self, change: Callable[[Access], Access]) -> _State:
+        """The same accesses, changed."""
+        return _State(frozenset(map(change, self.pending)), frozenset(map(change, self.unfenced)))
+
+    def behind(self, own: Sequence[Access]) -> _State:
+        """The state behind so many more. (No engine reads arrays that threads write.)"""
+        if not own:
+            return self
+        generic = [access for access in own if access.proxy is Proxy.GENERIC and isinstance(access.object, Place)]
+        return _State(self.pending.union(own), self.unfenced.union(generic))
+
+
+class _Facts:
+    """What walks of one function share."""
+
+    def __init__(self, function: Operation) -> None:
+        self.function = function
+        self.position = {op: number for number, op in enumerate(function.walk())}
+        self.underway = Underway(function)
+        accesses = Accesses(function)
+        self.accesses = {op: found for op in function.walk() if (found := accesses.of(op))}
+
+
+def _walked(
+    facts: _Facts, barriers: Mapping[Operation, Reason], fences: Mapping[Operation, Reason] | None = None
+) -> _Walk:
+    walk = _Walk(facts, barriers, fences or {})
+    analyse(facts.function, walk, _State())
+    return walk
+
+
+@dataclass
+class _Walk(FlowClient[_State]):
+    """The client of the forward analysis: what a function leaves unordered, given barriers and fences."""
+
+    facts: _Facts
+    barriers: Mapping[Operation, Reason]
+    fences: Mapping[Operation, Reason]
+    met: dict[Operation, list[Reason]] = field(default_factory=dict[Operation, list[Reason]])
+    """By the later op: what meets a pending access."""
+    unfenced: list[Reason] = field(default_factory=list[Reason])
+    """What engines meet that threads have not fenced."""
+
+    def join(self, arrivals: Sequence[Arrival[_State]]) -> _State:
+        states = [arrival.state for arrival in arrivals]
+        nothing = frozenset[Access]()
+        return _State(
+            nothing.union(*(state.pending for state in states)),
+            nothing.union(*(state.unfenced for state in states)),
+        )
+
+    def runs_in_place(self, op: Operation) -> bool:
+        return isinstance(op, ProduceOp)
+
+    def enter(self, op: Operation, state: _State) -> _State:
+        if op.regions:
+            state = state.mapped(lambda access: access.without(lambda name: _is_made_within(op, name)))
+        if op in self.fences:
+            state = _fenced(state)
+        if op in self.barriers or isinstance(op, Barrier0Op | BarrierOp):
+            state = _behind_barrier(op, state)
+        for own in self.facts.accesses.get(op, ()):
+            self._note(own, state)
+        return state
+
+    def _note(self, own: Access, state: _State) -> None:
+        for earlier in state.pending:
+            if earlier.meets(own):
+                reasons = self.met.setdefault(own.op, [])
+                reasons += [reason] if (reason := Reason(earlier, own)) not in reasons else []
+        if own.proxy is Proxy.ASYNC:
+            self.unfenced += [Reason(earlier, own) for earlier in state.unfenced if earlier.meets(own)]
+
+    def leave(self, op: Operation, state: _State) -> _State:
+        results = set(op.results)
+        if results and not op.regions:
+            state = state.mapped(lambda access: access.without(results.__contains__))
+        if isinstance(op, FenceProxyOp):
+            state = _fenced(state)
+        state = self._waited(op, state)
+        return state.behind([access for access in self.facts.accesses.get(op, ()) if access.span is not Span.LAST])
+
+    def _waited(self, op: Operation, state: _State) -> _State:
+        """What is over behind an op that waits for work under way."""
+        match op:
+            case AsyncWaitOp() if isinstance(op.token.owner, AsyncTiledLoadOp):
+                return state.mapped(lambda access: _over(access, isinstance(access.op, AsyncTiledLoadOp)))
+            case AsyncWaitOp():
+                underway = self.facts.underway
+                return state.mapped(
+                    lambda access: _over(
+                        access, isinstance(access.op, AsyncDotOp) and underway.is_waited_for(access.op, op)
+                    )
+                )
+            case DotOp() if is_of_warpgroup(op):
+                return state.mapped(lambda access: _over(access, isinstance(access.op, AsyncDotOp)))
+            case _:
+                return state
+
+    def assign(self, state: _State, targets: Sequence[SSAValue], sources: Sequence[SSAValue | None]) -> _State:
+        """
+        Numbers go on under other names, and those that a loop makes anew are lost; of an index it is known how it has
+        grown. (What a region that fills a slot hands on is no number.)
+        """
+        block, given = targets[0].owner, list(zip(targets, sources, strict=False))
+        loop = block.parent_op() if isinstance(block, Block) else None
+        index = targets[0] if isinstance(loop, scf.ForOp) and sources[0] is None else None
+        step = constant_integer(loop.step) if isinstance(loop, scf.ForOp) else None
+
+        def is_lost(name: SSAValue) -> bool:
+            return name is not index and (name in targets or _is_made_in(block, name))
+
+        def renamed(access: Access) -> Access:
+            names = {target for target, source in given if source in access.slot}
+            found = access.without(is_lost)
+            if index is not None and found.tile is not None:
+                found = replace(found, tile=found.tile.grown(index, step))
+            return replace(found, slot=found.slot | names) if names else found
+
+        return state.mapped(renamed)
+
+    def leave_elsewhere(self, op: Operation, state: _State) -> _State:
+        """Agents may still be at whatever they do: what stands behind them waits for all of it."""
+        done = [access for inner in op.walk() for access in self.facts.accesses.get(inner, ())]
+        own = [replace(access, slot=frozenset[SSAValue](), tile=None, holder=None) for access in done]
+        return state.behind([access for access in own if access.span is Span.AT_ONCE])
+
+
+def _is_made_in(block: Operation | Block, name: SSAValue) -> bool:
+    """Whether a run of a block makes a name anew."""
+    maker = _maker(name)
+    return isinstance(block, Block) and maker is not None and block.find_ancestor_op_in_block(maker) is not None
+
+
+def _is_made_within(op: Operation, name: SSAValue) -> bool:
+    """Whether a run of the regions of an op makes a name anew."""
+    maker = _maker(name)
+    return maker is not None and op.is_ancestor(maker) and name.owner is not op
+
+
+def _maker(name: SSAValue) -> Operation | None:
+    """The op that makes a name, or whose region has it as an argument."""
+    return name.owner if isinstance(name.owner, Operation) else name.owner.parent_op()
+
+
+def _fenced(state: _State) -> _State:
+    """Behind a fence: what has been done is ordered before what engines do later; what goes on is not."""
+    return _State(state.pending, frozenset(access for access in state.unfenced if access.under_way))
+
+
+def _behind_barrier(op: Operation, state: _State) -> _State:
+    """Behind a barrier: all have done what they had to do; what goes on by itself goes on."""
+    pending = frozenset(access for access in state.pending if access.under_way)
+    passed = (access if access.under_way else replace(access, barrier=op) for access in state.unfenced)
+    return _State(pending, frozenset(passed))
+
+
+def _over(access: Access, is_over: bool) -> Access:
+    return replace(access, under_way=False) if is_over and access.under_way else access

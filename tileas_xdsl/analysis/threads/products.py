@@ -1,0 +1,89 @@
+"""Which products are those of a warpgroup, and which of them may still be going on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from xdsl.ir import Operation, SSAValue
+
+from tileas_xdsl.analysis.ages import Ages, Commit
+from tileas_xdsl.analysis.forward_flow import Arrival, FlowClient, analyse
+from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
+from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
+from tileas_xdsl.dialects.nv_tileas.layout import form_of
+from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, CreateNoneOp
+from tileas_xdsl.layouts.forms import Mma
+
+Product = DotOp | AsyncDotOp
+QUEUE = "wgmma"
+
+
+def is_of_warpgroup(op: Product) -> bool:
+    """Whether the layout of the sum is that of wgmma."""
+    form = form_of(op.c.type)
+    return isinstance(form, Mma) and form.shape.is_wgmma
+
+
+def is_read_by_wgmma(tile: SSAValue) -> bool:
+    """Whether a product of a warpgroup takes a tile as an operand."""
+    users = (use.operation for use in tile.uses)
+    return any(isinstance(user, DotOp | AsyncDotOp) and is_of_warpgroup(user) for user in users)
+
+
+def product_ages(function: Operation) -> Ages:
+    """How many groups are committed after that of each product."""
+
+    def commits(op: Operation) -> list[Commit]:
+        if isinstance(op, AsyncDotOp):
+            return [Commit(op.done, QUEUE)]
+        return [Commit(op, QUEUE)] if isinstance(op, DotOp) and is_of_warpgroup(op) else []
+
+    complete = frozenset(op.results[0] for op in function.walk() if isinstance(op, CreateNoneOp))
+    return Ages(function, commits, finished=complete)
+
+
+class Underway(FlowClient[frozenset[AsyncDotOp]]):
+    """
+    Which products of a warpgroup may still be going on at each op.
+
+    Groups are finished in the order in which they were committed. A wait that leaves `n` of them unfinished is one for
+    each product behind whose last group at least `n` others have been committed, on any path.
+    """
+
+    def __init__(self, function: Operation) -> None:
+        self.ages = product_ages(function)
+        self._flow = analyse(function, self, frozenset())
+
+    def at(self, op: Operation) -> frozenset[AsyncDotOp]:
+        """Those that may be under way when control reaches `op`."""
+        return self._flow.before.get(op, frozenset())
+
+    def last_wait(
+        self, products: Collection[AsyncDotOp], point: Operation, tokens: Iterable[SSAValue]
+    ) -> SSAValue | None:
+        """Of `tokens`, the one whose wait at `point` is for all of `products`, and for as few others as possible."""
+        counts = [age.count for product in products if (age := self.ages.age(product.done, point)) is not None]
+        known = [(age.count, token) for token in tokens if (age := self.ages.age(token, point)) is not None]
+        fitting = [(count, token) for count, token in known if count <= min(counts, default=0)]
+        return max(fitting, key=lambda each: each[0])[1] if fitting else None
+
+    def join(self, arrivals: Sequence[Arrival[frozenset[AsyncDotOp]]]) -> frozenset[AsyncDotOp]:
+        return frozenset[AsyncDotOp]().union(*(arrival.state for arrival in arrivals))
+
+    def leave(self, op: Operation, state: frozenset[AsyncDotOp]) -> frozenset[AsyncDotOp]:
+        if isinstance(op, AsyncDotOp):
+            return state | {op}
+        if isinstance(op, DotOp) and is_of_warpgroup(op):
+            return frozenset()
+        return (
+            frozenset(each for each in state if not self.is_waited_for(each, op))
+            if isinstance(op, AsyncWaitOp)
+            else state
+        )
+
+    def is_waited_for(self, product: AsyncDotOp, wait: AsyncWaitOp) -> bool:
+        """Whether a wait is one for a product, too."""
+        waited, own = self.ages.age(wait.token, wait), self.ages.age(product.done, wait)
+        if waited is None or waited.queue != QUEUE:
+            return False
+        return own is None or own.count >= waited.count

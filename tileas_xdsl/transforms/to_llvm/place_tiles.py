@@ -1,0 +1,179 @@
+"""
+Give every tile of shared memory that is no slot of a ring its bytes.
+
+    %a = tiled_load %x[%i, %j] -> smem         %a = alloc_tensor {nv_tileas.place = {number = 0, offset = 0, ..}}
+                                        ->     %done = async.tiled_load %x[%i, %j], %a
+                                               async.wait %done
+
+    scf.for iter_args(%now = %first) {         %pool = alloc_tensor {stages = 2, nv_tileas.place = {.., slots = 2}}
+      %next = tiled_load .. -> smem            scf.for iter_args(%slot = %c0) {
+      convert_layout %now               ->       %other = arith.select (%slot == 0), 1, 0
+      scf.yield %next                            async.tiled_load .., (view %pool[%other]); async.wait
+    }                                            convert_layout (view %pool[%slot])
+                                                 scf.yield %other
+
+Which names belong together, for how long their tiles are read, and what may share bytes: `analysis/threads/places.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from tileas_xdsl.analysis.target import model_of_target
+from tileas_xdsl.analysis.threads.filling import filled_with
+from tileas_xdsl.analysis.threads.liveness import Liveness
+from tileas_xdsl.analysis.threads.places import (
+    PLACE,
+    Apart,
+    Place,
+    Turns,
+    Web,
+    beginning,
+    packed,
+    place_of,
+    turns_of,
+    webs_of,
+)
+from tileas_xdsl.analysis.threads.products import Underway
+from tileas_xdsl.analysis.threads.tiles import tile_of
+from tileas_xdsl.diagnostics import op_name, refuse
+from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import CreatePipelineOp
+from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp
+from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
+from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
+from tileas_xdsl.transforms.to_llvm.placing.explicit import make_loads_explicit, stage_operands
+from tileas_xdsl.transforms.to_llvm.placing.slots_in_turn import take_turns
+
+
+@dataclass(frozen=True)
+class PlaceTilesPass(ModulePass):
+    """
+    Give tiles in shared memory their places.
+
+    Rewrites:
+
+    - A synchronous load into shared memory becomes an allocation, a load that goes on by itself, and the wait for it.
+    - An operand of wgmma in registers that cannot stay there is copied into shared memory in front of the product.
+    - An allocation says by `nv_tileas.place` which bytes are its own: the number of the place, its offset in the shared
+      memory of the kernel, the bytes of a slot, and how many slots it has. Places begin at multiples of the period of
+      the swizzle of their tiles.
+    - Where a loop hands tiles on, so that several are read at a time, they take turns in the slots of one allocation.
+      Loops and branches then hand on the number of the slot. A tile takes a slot that no live one has.
+    - A product of wgmma that may still be reading what a tile takes the place of is waited for in front of it.
+
+    A function that has places already stays as it is.
+
+    Requires: every tile has a layout to the bit. Slots of rings are those of their pipelines, which still are ops
+    (`convert-pipeline-to-nvvm` comes later).
+    Refuses: a loop that hands on several tiles at a time, some of which lie in slots of a ring; a place that a product
+    is still reading, of which no token is at hand to wait for.
+
+    Choices: tiles of the same size share bytes where one is over when the other begins; tiles of other sizes only where
+    the target's shared memory would not do. A place that is shared costs a barrier.
+    """
+
+    name = "tileas-place-tiles"
+
+    compute_capability: str = field(default="sm_80", metadata={"help": "the target, where the IR names none"})
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        functions = [each for each in op.ops if isinstance(each, func.FuncOp) and _has_tiles(each)]
+        functions = [each for each in functions if not any(map(place_of, each.walk()))]
+        placed = [self._placed(function) for function in functions]
+        for function, made in zip(functions, placed, strict=True):
+            Rewriter.replace_op(function, made)
+
+    def _placed(self, function: func.FuncOp) -> func.FuncOp:
+        """The function with places. Raises `RefusedError`; the function itself stays as it is."""
+        limit = model_of_target(function, self.compute_capability).shared_bytes - _bytes_of_rings(function)
+        made = function.clone()
+        make_loads_explicit(made)
+        stage_operands(made)
+        webs = webs_of(made)
+        liveness = Liveness(name for web in webs for name in web.names)
+        underway = Underway(made)
+        turns = [turns_of(web, liveness) for web in webs]
+        for web, own in zip(webs, turns, strict=True):
+            _refuse_slots_of_rings(web, own)
+        waits = [wait for web in webs for wait in _waits(web, underway)]
+        sizes = [
+            Place.of(number, web.tile, own.slots) for number, (web, own) in enumerate(zip(webs, turns, strict=True))
+        ]
+        places = packed(sizes, Apart(webs, liveness, underway), limit)
+        for point, token in waits:
+            Rewriter.insert_op(AsyncWaitOp(token), InsertPoint.before(point))
+        for web, own, place in zip(webs, turns, places, strict=True):
+            _give_place(made, web, own, place)
+        return made
+
+
+def _has_tiles(function: func.FuncOp) -> bool:
+    return any(op_name(inner).startswith("nv_tile") for inner in function.walk())
+
+
+def _bytes_of_rings(function: func.FuncOp) -> int:
+    """What the slots of the pipelines take: each the tiles that some op fills it with."""
+    slots: dict[Operation, int] = {}
+    for op in function.body.walk():
+        if isinstance(op, ProduceOp) and isinstance(ring := op.operands[0].owner, CreatePipelineOp):
+            tiles = [tile_of(value.type) for value in filled_with(op)]
+            slots[ring] = ring.depth * sum(tile.bytes for tile in tiles if tile is not None)
+    return sum(slots.values())
+
+
+def _give_place(function: func.FuncOp, web: Web, turns: Turns, place: Place) -> None:
+    if place.slots > 1:
+        take_turns(function, web, turns, place)
+        return
+    for maker in web.makers:
+        maker.attributes[PLACE] = place.attribute
+
+
+# Products under way ---------------------------------------------------------------------------------------------------
+
+
+def _waits(web: Web, underway: Underway) -> Iterator[tuple[Operation, SSAValue]]:
+    """Where a tile begins that a product may still be reading another one of the web, and the token to wait for."""
+    readers = set(web.products)
+    for maker in web.makers:
+        point = beginning(maker)
+        products = readers & underway.at(point)
+        if not products:
+            continue
+        token = underway.last_wait(products, point, _tokens_in_scope(point))
+        if token is None:
+            words = "takes the place of a tile that a product may still be reading, and no token of it is at hand"
+            refuse(maker, words, "wait for the product in the iteration that starts it")
+        yield point, token
+
+
+def _tokens_in_scope(point: Operation) -> Iterator[SSAValue]:
+    """The tokens that an op may use, those of its own block first."""
+    op: Operation | None = point
+    while op is not None and isinstance(block := op.parent, Block):
+        before = op.prev_op
+        while before is not None:
+            yield from (result for result in before.results if isinstance(result.type, AsyncTokenType))
+            before = before.prev_op
+        yield from (argument for argument in block.args if isinstance(argument.type, AsyncTokenType))
+        op = block.parent_op()
+
+
+# Refusals -------------------------------------------------------------------------------------------------------------
+
+
+def _refuse_slots_of_rings(web: Web, turns: Turns) -> None:
+    foreign = web.foreign
+    if turns.slots > 1 and foreign is not None:
+        maker: AllocTensorOp = web.makers[0]
+        words = f"makes a tile that loops hand on beside '%{foreign.name_hint}', which lies in a slot of a ring"
+        refuse(maker, words, "bring the tile of the ring into registers, by nv_tileas.convert_layout")

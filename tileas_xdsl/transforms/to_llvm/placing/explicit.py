@@ -1,0 +1,88 @@
+"""
+What takes bytes of shared memory without an allocation: loads there, and operands of wgmma that threads hold.
+
+    %a = tiled_load %x[%i, %j] -> smem         %a = alloc_tensor; %t = async.tiled_load %x[%i, %j], %a; async.wait %t
+    %s = dot %held, %b, %acc                   %a = alloc_tensor; copy %held, %a; %s = dot %a, %b, %acc
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import func
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from tileas_xdsl.analysis.threads.products import is_of_warpgroup
+from tileas_xdsl.analysis.threads.tiles import tile_of
+from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
+from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp
+from tileas_xdsl.dialects.nv_tileas.attributes import AtomAttr, AtomFamily, bound_atom
+from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp
+from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
+from tileas_xdsl.dialects.nv_tileas.memory import AsyncTiledLoadOp
+from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, CopyOp
+from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
+from tileas_xdsl.transforms.to_llvm.tiles.register_products import takes_registers
+from tileas_xdsl.transforms.to_llvm.tiles.staged import no_staging, staged_tile
+
+BY_CP_ASYNC = "cp_async"
+"""The atom of a load by threads that says no other."""
+
+
+def load_into(op: TiledLoadOp, base: SSAValue, tile: SSAValue, places: Sequence[SSAValue]) -> AsyncTiledLoadOp:
+    """The same load, as one that goes on by itself and fills a tile of shared memory."""
+    atom = bound_atom(op)
+    if atom is None or atom.family is AtomFamily.TMA_LOAD:
+        atom = AtomAttr.of(BY_CP_ASYNC)
+    properties: dict[str, Attribute] = {"atom": atom}
+    if op.in_bounds is not None:
+        properties["in_bounds"] = op.in_bounds
+    return AsyncTiledLoadOp(base, tile, places, properties=properties)
+
+
+def make_loads_explicit(function: func.FuncOp) -> None:
+    """Loads into shared memory outside of rings: an allocation, a load into it, and a wait for the load."""
+    for op in list(function.walk()):
+        if isinstance(op, TiledLoadOp) and _is_whole(op) and _fills_shared_memory(op):
+            room = AllocTensorOp(op.value.type)
+            room.tensor.name_hint = op.value.name_hint
+            load = load_into(op, op.base, room.tensor, op.indices)
+            wait = AsyncWaitOp(load.done)
+            for made in (room, load, wait):
+                made.location = op.location
+            Rewriter.replace_op(op, [room, load, wait], [room.tensor])
+
+
+def _is_whole(op: TiledLoadOp) -> bool:
+    return op.mask is None and op.other is None and not op.token
+
+
+def _fills_shared_memory(op: TiledLoadOp) -> bool:
+    tile = tile_of(op.value.type)
+    return tile is not None and not tile.in_registers and not _is_step(op)
+
+
+def _is_step(op: Operation) -> bool:
+    """Whether an op stands in a step of a pipeline, whose slot it fills."""
+    around = op.parent_op()
+    while around is not None and not isinstance(around, ClassifiedOp):
+        around = around.parent_op()
+    return around is not None
+
+
+def stage_operands(function: func.FuncOp) -> None:
+    """Operands of wgmma in registers that cannot stay there: an allocation, and a copy into it."""
+    for op in list(function.walk()):
+        if not isinstance(op, DotOp | AsyncDotOp) or not is_of_warpgroup(op):
+            continue
+        held = tile_of(op.a.type)
+        if held is None or not held.in_registers or takes_registers(op) or no_staging(held) is not None:
+            continue
+        room = AllocTensorOp(staged_tile(held).type)
+        room.tensor.name_hint = op.a.name_hint
+        copy = CopyOp(op.a, room.tensor)
+        for made in (room, copy):
+            made.location = op.location
+        Rewriter.insert_op([room, copy], InsertPoint.before(op))
+        op.operands[0] = room.tensor
