@@ -24,7 +24,7 @@ from xdsl.ir import Operation
 
 from tileas_xdsl.analysis.answers import AnswerUse, use_of_answer
 from tileas_xdsl.dialects.nvvm import bulk, cp_async, fence, mbarrier, registers, thread
-from tileas_xdsl.dialects.nvvm.attributes import MemScope
+from tileas_xdsl.dialects.nvvm.attributes import MemScope, SetMaxRegisterAction
 from tileas_xdsl.dialects.nvvm.barrier import (
     Barrier0Op,
     BarrierArriveOp,
@@ -41,6 +41,7 @@ from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.assumptions import CLUSTER_AS_ONE, ORDERS_ITS_WARP
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.happens_before import FENCE_SPACES, Knowledge
+from tileas_xdsl.machine.core.malformed import end_malformed
 from tileas_xdsl.machine.core.meaning import effect, pure, refused, suspends, sync
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND, Crosses, TakesPerThread
@@ -89,6 +90,7 @@ from tileas_xdsl.machine.parts.copy_groups import (
 from tileas_xdsl.machine.parts.divergence import predicated
 from tileas_xdsl.machine.parts.instructions.proxy_fences import fence_inits, fence_proxies
 from tileas_xdsl.machine.parts.placed_barriers import ClusterArrival, PlacedBarrier, publish_inits
+from tileas_xdsl.machine.parts.register_pool import lower_registers, note_executed, raise_registers, warps_of_agent
 from tileas_xdsl.machine.parts.tensor_maps import acquire_map, release_maps
 from tileas_xdsl.machine.parts.thread_numbers import (
     Reading,
@@ -541,7 +543,6 @@ def _elect(agent: Agent, op: Operation, *_mask: Any) -> Any:
     fence.FenceScClusterOp,
     fence.FenceSyncRestrictOp,
     fence.FenceProxySyncRestrictOp,
-    registers.SetMaxRegisterOp,
     thread.NanosleepOp,
     GriddepcontrolOp,
     bulk.PrefetchOp,
@@ -551,6 +552,19 @@ def _elect(agent: Agent, op: Operation, *_mask: Any) -> Any:
 )
 def _no_effect_here(_agent: Agent, _op: Operation, *_operands: Any) -> None:
     """Nothing: the op orders what the machine keeps in order anyway, or changes only the speed."""
+
+
+@suspends(registers.SetMaxRegisterOp)
+def _set_max_register(agent: Agent, op: registers.SetMaxRegisterOp) -> Answer:
+    """A warp gives registers back, or waits until the pool of the block has those that it lacks (`register_pool`)."""
+    if agent.threads != agent.size:
+        end_malformed(agent, op, "is executed by some threads of a warp", "a branch that all threads of the warp take")
+    warps, count = warps_of_agent(agent), op.reg_count.value.data
+    note_executed(agent, op, warps)
+    if op.action.data is SetMaxRegisterAction.INCREASE:
+        return raise_registers(agent, op, warps, count)
+    lower_registers(agent, op, warps, count)
+    return None
 
 
 @sync(SyncWarpOp)
