@@ -34,7 +34,13 @@ from tileas_xdsl.machine.parts.blocks_alone import must_lie_alike
 from tileas_xdsl.machine.parts.compiler_fences import note_known
 from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, commit_copies, start_copy, wait_for_own_copies
 from tileas_xdsl.machine.parts.lifetimes import end_lifetime
-from tileas_xdsl.machine.parts.memdescs import allocate, reinterpreted, subview, view_of_caller
+from tileas_xdsl.machine.parts.memdescs import (
+    allocate,
+    is_part_of_overlap,
+    reinterpreted,
+    subview,
+    view_of_caller,
+)
 from tileas_xdsl.machine.parts.register_pool import lower_registers, pool_of, set_registers
 
 TOKEN = ()
@@ -81,7 +87,11 @@ def _alloc(agent: Agent, op: ttg.LocalAllocOp, *source: Any) -> View:
 
 @effect(ttg.LocalDeallocOp)
 def _dealloc(agent: Agent, op: Operation, view: Any) -> None:
-    end_lifetime(agent, op, seen(agent, op, view).base)
+    ended = seen(agent, op, view)
+    if is_part_of_overlap(agent, ended.base):
+        agent.touch(ended, op, write=True, proxy=Proxy.UNSPECIFIED)
+    else:
+        end_lifetime(agent, op, ended.base)
 
 
 @pure(ttg.MemdescIndexOp)
