@@ -21,7 +21,6 @@ from tileas_xdsl.dialects.triton.partitions import (
 from tileas_xdsl.dialects.triton.types import AsyncTokenType, MemDescType, numbers_of
 from tileas_xdsl.machine.arguments import binds_type
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.assumptions import GLOBAL_MEMORY
 from tileas_xdsl.machine.core.asynchronous_work import Touch
 from tileas_xdsl.machine.core.happens_before import Proxy
 from tileas_xdsl.machine.core.meaning import effect, pure, refused, suspends, sync, terminators
@@ -30,6 +29,7 @@ from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuati
 from tileas_xdsl.machine.core.synchronization import EndOfAgents
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.meanings.tt import access_unfollowed
 from tileas_xdsl.machine.parts.blocks_alone import must_lie_alike
 from tileas_xdsl.machine.parts.compiler_fences import note_known
 from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, commit_copies, start_copy, wait_for_own_copies
@@ -162,7 +162,7 @@ def _scatter_atomically(agent: Agent, op: Operation, view: Any, *_operands: Any)
 @sync(ttg.AsyncCopyGlobalToLocalOp, opaque=("src", "mask", "other"))
 def _copy(agent: Agent, op: Operation, _pointers: Any, target: Any, *_operands: Any) -> Any:
     view = seen(agent, op, target)
-    agent.machine.assume(GLOBAL_MEMORY)
+    access_unfollowed(agent, op)
     start_copy(agent, op, [Touch(view, True, Proxy.GENERIC)], view.region.byte_count)
     return TOKEN
 

@@ -30,7 +30,7 @@ from xdsl.ir import Operation
 
 from tileas_xdsl.analysis.registers import THREADS_OF_WARP, Launch, launch_of
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.assumptions import Assumption
+from tileas_xdsl.machine.core.assumptions import STARTS_WITH
 from tileas_xdsl.machine.core.malformed import report_malformed
 from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
 from tileas_xdsl.machine.core.state import Canvas, SharedPart
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
 WARPGROUP = 4
 """Warps of a warpgroup, which begins at a multiple of it (PTX ISA, "Warpgroup")."""
-STARTS_WITH = Assumption("each thread starts with the most registers that its block can have ({})")
-"""Of a kernel without `maxnreg`."""
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from tileas_xdsl.machine.parts.box_sizes import bytes_of_load, bytes_of_store
 from tileas_xdsl.machine.parts.clusters import Destination, destinations
 from tileas_xdsl.machine.parts.divergence import predicated
 from tileas_xdsl.machine.parts.instructions.bulk_copies import commit_stores, start_load, start_store, wait_for_stores
+from tileas_xdsl.machine.parts.operand_ranges import BULK_SIZE, require_in_range
 from tileas_xdsl.machine.parts.tensor_maps import (
     mover_into,
     reading_box,
@@ -44,13 +45,20 @@ from tileas_xdsl.machine.tiles.pointers import Pointer
 
 @sync(bulk.CpAsyncBulkGlobalToSharedClusterOp, bulk.CpAsyncBulkSharedCTAToSharedClusterOp)
 def _bulk_load(agent: Agent, op: Operation, target: Any, source: Any, address: Any, size: Any, *hints: Any) -> None:
-    count = agent.known(size, op, "copies")
+    count = _size(agent, op, size)
     out_of: View = agent.known(source, op, "copies from").bytes(count)
     mask = None if getattr(op, "multicast_mask", None) is None else hints[0]
     for place in _destinations(agent, op, target, address, mask):
         into = place.target.bytes(count)
         touches = [Touch(out_of, False, Proxy.ASYNC), Touch(into, True, Proxy.ASYNC)]
         _start_load(agent, op, place.barrier, touches, _mover(agent, into, out_of), count)
+
+
+def _size(agent: Agent, op: Operation, size: Any) -> int:
+    """How many bytes a bulk copy moves."""
+    count = agent.known(size, op, "copies")
+    require_in_range(agent, op, count, BULK_SIZE)
+    return count
 
 
 def _destinations(agent: Agent, op: Operation, target: Any, barrier: Any, mask: Any) -> list[Destination]:
@@ -101,7 +109,7 @@ def _start_load(
 
 @sync(bulk.CpAsyncBulkSharedCTAToGlobalOp)
 def _bulk_store(agent: Agent, op: Operation, target: Any, source: Any, size: Any, *_hints: Any) -> None:
-    count = agent.known(size, op, "copies")
+    count = _size(agent, op, size)
     into: View = agent.known(target, op, "copies to").bytes(count)
     out_of: View = agent.known(source, op, "copies from").bytes(count)
 
