@@ -125,5 +125,5 @@ def test_a_kernel_that_does_not_say_how_many_threads_run_it_is_judged_as_one() -
     text = KERNEL.format(threads=1, number=CONSTANT.format(0), body=body)
     assert "one thread runs" not in check(parse(text)).last_line
     unsaid = text.replace("attributes {nvvm.reqntid = array<i32: 1>}", "")
-    assert "assumed: one thread runs @k" in check(parse(unsaid)).last_line
+    assert "one thread runs @k" in check(parse(unsaid)).last_line
     assert "one thread runs" not in check(parse(unsaid), threads=1).last_line
