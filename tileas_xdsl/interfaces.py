@@ -62,6 +62,9 @@ class HandleType(TypeAttribute, ABC):
     The machine never leaves a handle unknown, since a wait for an unknown handle has no defined end.
     """
 
+    ORDERS_NOTHING: ClassVar[bool] = False
+    """Whether nobody waits for a value of the type, so that one is as good as another."""
+
 
 class AsyncOpInterface(Interface):
     """

@@ -33,7 +33,7 @@ SYNCHRONISING = frozenset(
         *("nvvm.cp.async.bulk.commit.group", "nvvm.cp.async.bulk.wait_group"),
         *("nvvm.mbarrier.init", "nvvm.mbarrier.arrive", "nvvm.mbarrier.arrive.expect_tx", "nvvm.mbarrier.expect_tx"),
         *("nvvm.mbarrier.try_wait.parity", "nvvm.mbarrier.inval", "nvvm.barrier0", "nvvm.barrier"),
-        *("nvvm.cluster.arrive", "nvvm.cluster.wait", "nvvm.griddepcontrol"),
+        *("nvvm.cluster.arrive", "nvvm.cluster.wait"),
         *("nvvm.fence.proxy", "nvvm.fence.mbarrier.init"),
         *("nv_tileaa.queue.put",),
         *(
@@ -50,7 +50,6 @@ SYNCHRONISING = frozenset(
 COUNTS = {
     "nvvm.cp.async.wait.group": "n",
     "nvvm.cp.async.bulk.wait_group": "group",
-    "nvvm.setmaxregister": "regCount",
     "rocdl.wait.asyncmark": "count",
     "rocdl.s.wait.asynccnt": "count",
     "rocdl.s.waitcnt": "bitfield",
@@ -58,9 +57,6 @@ COUNTS = {
     "nv_tileas.async.pipeline.create_pipeline": "numStages",
 }
 """Ops with a count in a property, and its name."""
-
-STEPS = {"nvvm.setmaxregister": 8}
-"""The distance of one count from the next, where it is not 1."""
 
 SLOTS = {"async_queue.wait": "queue", "async_queue.commit": "queue"}
 """Ops with the number of a slot in a property."""
@@ -195,8 +191,7 @@ def _miscounted(number: int, op: Operation) -> Iterator[Change]:
         name = properties.get(op.name)
         value = op.properties.get(name) if name is not None else None
         if name is not None and isinstance(value, IntegerAttr):
-            step = STEPS.get(op.name, 1)
-            for by in (-step, step):
+            for by in (-1, 1):
                 if value.value.data + by >= 0:
                     yield Change(kind, number, f"its {name} is {_more(by)}", _adds_to_property(number, name, by))
     for operands, kind, step in ((COUNT_OPERANDS, "count", 1), (BYTE_OPERANDS, "bytes", BYTES)):

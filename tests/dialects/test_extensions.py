@@ -38,6 +38,10 @@ RIGHT = {
     "parallel that reduces": """%r = scf.parallel (%a, %b) = (%c0, %c0) to (%n, %i) step (%i, %i) init (%f) -> f32 {
       scf.reduce(%f : f32) { ^bb0(%l: f32, %t: f32): %u = arith.addf %l, %t : f32 scf.reduce.return %u : f32 } }""",
     "while without arguments": "scf.while : () -> () { %t = arith.constant true scf.condition(%t) } do { scf.yield }",
+    "assume": "%t = arith.constant true llvm.intr.assume %t : i1",
+    "assume with bundles": """%t = arith.constant true %l = arith.constant 16 : i64
+      llvm.intr.assume %t ["align"(%s, %l : !llvm.ptr<3>, i64), "cold"()] {tag} : i1""",
+    "remainder": "%o = arith.remf %f, %f fastmath<nnan> : f32",
     "while with results only": """%z = scf.while : () -> i32 { %t = arith.constant true scf.condition(%t) %x : i32 }
       do { ^bb0(%k: i32): scf.yield }""",
 }

@@ -128,6 +128,8 @@ nvvm.cp.async.bulk.global.shared.cta %g, %s, %i l2_cache_hint = %l byte_mask = %
 nvvm.cp.async.bulk.shared.cluster.shared.cta %d, %s, %m, %i : <7>, <3>
 nvvm.cp.async.bulk.prefetch %g, %i : <1>
 nvvm.cp.async.bulk.prefetch %g, %i l2_cache_hint = %l : <1>
+nvvm.st.bulk %s, size = %l : !llvm.ptr<3>
+nvvm.st.bulk %p, size = %l {{a}} : !llvm.ptr
 nvvm.cp.async.bulk.commit.group
 nvvm.cp.async.bulk.wait_group 1
 nvvm.cp.async.bulk.wait_group 0 {{read}}
@@ -250,7 +252,9 @@ def test_every_op_has_a_line() -> None:
 
 
 def test_every_attribute_is_one_of_the_dialect() -> None:
+    """`#llvm.constant_range` alone is one of `llvm`, as in MLIR."""
     declared = {attr for attr in vars(attributes).values() if isinstance(attr, type) and attr.__name__.endswith("Attr")}
+    declared.remove(attributes.ConstantRangeAttr)
     assert {attr for attr in NVVM.attributes if attr.__module__ == attributes.__name__} == {
         attr for attr in declared if attr.__module__ == attributes.__name__
     }
@@ -433,6 +437,7 @@ BUILDERS: dict[str, Callable[[], Operation]] = {
         lambda: bulk.CpAsyncBulkPrefetchOp(G, N, l2_cache_hint=STATE)
     ),
     "nvvm.prefetch tensormap, %p : !llvm.ptr": lambda: bulk.PrefetchOp.tensor_map(P),
+    "nvvm.st.bulk %s, size = %l : !llvm.ptr<3>": lambda: bulk.StBulkOp(S, STATE),
     "nvvm.cp.async.bulk.commit.group": bulk.CpAsyncBulkCommitGroupOp,
     "nvvm.cp.async.bulk.wait_group 0 {read}": lambda: bulk.CpAsyncBulkWaitGroupOp(0, read=True),
     "nvvm.wgmma.fence.aligned": wgmma.WgmmaFenceAlignedOp,

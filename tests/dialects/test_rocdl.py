@@ -31,6 +31,7 @@ ARGUMENTS = (
 )
 
 LINES = """
+rocdl.s.setprio 2
 rocdl.load.to.lds %g, %l, 16, 0, 0 : <1>
 rocdl.load.to.lds %g, %l, 16, 0, 0 : !llvm.ptr<1>
 rocdl.load.to.lds %p, %l, 4, 8, 1 {tag} : !llvm.ptr
@@ -114,6 +115,34 @@ NEWER_LINES = {
     ),
 }
 
+REGISTERS = OpTable(
+    ARGUMENTS,
+    """
+%w = rocdl.workitem.id.x : i32
+%w = rocdl.workitem.id.y : i32
+%w = rocdl.workitem.id.z : i32
+%w = rocdl.workgroup.id.x : i32
+%w = rocdl.workgroup.id.y : i32
+%w = rocdl.workgroup.id.z : i32
+%w = rocdl.workgroup.dim.x : i32
+%w = rocdl.workgroup.dim.y : i32
+%w = rocdl.workgroup.dim.z : i32
+%w = rocdl.grid.dim.x : i32
+%w = rocdl.grid.dim.y : i32
+%w = rocdl.grid.dim.z : i32
+%w = rocdl.workitem.id.x range <i32, 0, 64> : i32
+%w = rocdl.wavefrontsize : i32
+""".strip().splitlines(),
+)
+
+
+@pytest.mark.parametrize("line", REGISTERS.lines)
+def test_the_numbers_of_work_items_are_those_of_mlir(line: str) -> None:
+    module = parse(REGISTERS.function(line))
+    assert op_text(print_custom(module)) == op_text(REGISTERS.from_custom[line])
+    assert op_text(print_generic(module)) == op_text(REGISTERS.from_custom_generic[line])
+
+
 TABLE = OpTable(ARGUMENTS, LINES.strip().splitlines())
 
 
@@ -139,7 +168,7 @@ def test_what_llvm_22_lacks(line: str) -> None:
 
 
 def test_exemptions_are_those_that_mlir_lacks() -> None:
-    known = {op.name for line in TABLE.lines for op in parse(TABLE.function(line)).walk()}
+    known = {op.name for line in (*TABLE.lines, *REGISTERS.lines) for op in parse(TABLE.function(line)).walk()}
     newer = {op.name for line in NEWER_LINES for op in parse(TABLE.function(line)).walk() if "rocdl" in op.name}
     assert newer == {name for name in MLIR_EXEMPT if name.startswith("rocdl.")}
     assert {op.name for op in ROCDL.operations} == {name for name in known if name.startswith("rocdl.")} | newer

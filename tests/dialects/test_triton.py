@@ -86,6 +86,7 @@ def test_an_op_that_nobody_knows_is_refused_by_name_and_line() -> None:
     [
         ("#a = #ttg.blocked<{order = [0]}", "anything else that stands in an encoding"),
         ("tt.func @f() { %0 = tt.get_program_id w : i32 tt.return }", "'w' is none of x, y, z"),
+        ("tt.func @f(%a: i32, f32) { tt.return }", "either all arguments have names, or none has"),
         (
             "tt.func @f(%a: i32) { ttg.warp_specialize(%a) default { ttg.warp_yield } : () -> () tt.return }",
             "expected 0 operand types but had 1",
@@ -98,6 +99,26 @@ def test_what_is_malformed_is_an_error_with_a_place(text: str, complaint: str) -
     assert complaint in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (
+            "tt.func @f(%a: i32) { ttg.warp_specialize() default { ttg.warp_yield } : () -> i32 tt.return }",
+            "yields other types than it returns",
+        ),
+        (
+            'tt.func @f() { "ttg.warp_specialize"() ({ "ttg.warp_yield"() : () -> () }, { "ttg.warp_yield"() : () -> () })'
+            " {partitionNumWarps = array<i32>} : () -> () tt.return }",
+            "holds nothing but one ttg.warp_specialize.partitions",
+        ),
+    ],
+)
+def test_partitions_that_do_not_fit_are_refused(text: str, complaint: str) -> None:
+    with pytest.raises(InputError) as error:
+        parse_module(text, "k.ttgir", full_context())
+    assert complaint in str(error.value)
+
+
 # Ops by their forms ---------------------------------------------------------------------------------------------------
 
 T, P = "tensor<8x8xf16>", "tensor<8x8x!tt.ptr<f16>>"
@@ -106,6 +127,7 @@ M, B = (
     "!ttg.memdesc<1xi64, #S, #ttg.shared_memory>",
 )
 B = B.replace("#S", "#ttg.swizzled_shared<{order = [0]}>")
+N = M.replace("8x8", "3x8x8")
 TM = "!ttg.memdesc<8x8xf32, #ttng.tensor_memory_encoding<blockM = 8>, #ttng.tensor_memory, mutable, 2x8x8>"
 SC = "!ttg.memdesc<8x8xi8, #ttng.tensor_memory_scales_encoding<>, #ttng.tensor_memory>"
 D = "!tt.tensordesc<8x8xf16, #ttg.nvmma_shared<{}>>"
@@ -246,6 +268,16 @@ amdg.async_copy_mbarrier_arrive %b : {B}
 amdg.cond_barrier %c
 amdg.cluster_barrier_arrive
 amdg.cluster_barrier_wait
+%r = nvws.aref.create %n : <[{N}]>
+%r = nvws.aref.phi %i, %i : i32
+%r = nvws.aref.buffer %ring[%i], %k : <[{N}]>, !ttg.async.token -> {M}
+%r, %s = nvws.aref.get.enter %ring[%i, %i] : <[{N}]> -> {M}, !ttg.async.token
+%r, %s = nvws.aref.put.enter %ring {{ttg.partition = array<i32: 2>}} : <[{N}]> -> {M}, !ttg.async.token
+nvws.aref.get.exit %ring[%i], %k [#nvws.async_op<tc5mma>] : <[{N}]>, !ttg.async.token
+nvws.aref.put.exit %ring, %k [#nvws.async_op<tma_load>] : <[{N}]>, !ttg.async.token
+nvws.descriptor_load %d[%i, %i] 128 %a : {D}, i32, i32, {M}
+nvws.descriptor_gather %d[%w, %i] 128 %a : {D}, tensor<8x8xi32>, i32, {M}
+nvws.clc_try_cancel %a : {M}
 %r = amdg.extract_slice %t [0, 4] : {T} to tensor<8x4xf16>
 %r = amdg.concat %t, %t : {T}, {T} -> tensor<16x8xf16>
 %r = amdg.in_thread_transpose %t : {T} -> {T}
@@ -258,13 +290,15 @@ amdg.cluster_barrier_wait
 ARGUMENTS = (
     f"%i: i32, %w: tensor<8x8xi32>, %l: i64, %o: i16, %z: i128, %c: i1, %h: f16, %f: f32, %p: !tt.ptr<f16>, %q: {P}, %t: {T}, "
     f"%m: tensor<8x8xi1>, %d: {D}, %e: !ttng.tensordesc_im2col<8x8xf16>, %a: {M}, %b: {B}, %x: {TM}, %y: {SC}, "
-    "%k: !ttg.async.token"
+    f"%k: !ttg.async.token, %n: {N}, %ring: !nvws.aref<[{N}]>"
 )
 
 REGIONS = """
 "tt.reduce"(%t) <{axis = 0 : i32}> ({ ^bb0(%u: f16, %v: f16): tt.reduce.return %u : f16 }) : (tensor<8x8xf16>) -> tensor<8xf16>
 "tt.scan"(%t) <{axis = 0 : i32, reverse = false}> ({ ^bb0(%u: f16, %v: f16): tt.scan.return %u : f16 }) : (tensor<8x8xf16>) -> tensor<8x8xf16>
 "tt.map_elementwise"(%t) <{pack = 1 : i32}> ({ ^bb0(%u: f16): tt.map_elementwise.return %u : f16 }) : (tensor<8x8xf16>) -> tensor<8x8xf16>
+nvws.warp_group partition0 num_warps(4) { nvws.warp_group.yield } partition1 num_warps(2) { nvws.warp_group.return }
+%r = nvws.warp_group attributes {a} partition0 num_warps(4) { nvws.warp_group.yield %i : i32 } -> (i32)
 "ttg.mask"(%c) ({ ttg.mask.return %i : i32 }) : (i1) -> i32
 ttg.warp_specialize(%i) attributes {requestedRegisters = array<i32: 24>} default { ttg.warp_yield } partition0(%j: i32) num_warps(1) { ttg.warp_return } : (i32) -> ()
 """.strip().splitlines()
@@ -280,7 +314,7 @@ def test_an_op_prints_as_it_was_written(line: str) -> None:
     printed = print_ttgir(module)
     expected = parse(within_function(line))
     assert print_ttgir(expected) == printed
-    name = re.search(r"(?:tt\w*|amdg)\.[\w.]+", line)
+    name = re.search(r"(?:tt\w*|amdg|nvws)\.[\w.]+", line)
     assert name is not None
     found = next(
         row.strip() for row in printed.splitlines() if f"{name[0]} " in f"{row.strip()} " and "tt.func" not in row

@@ -113,7 +113,7 @@ def test_costs_are_said_of_ops_that_there_are() -> None:
     assert set(BY_NAME) - {op.name for op in OPS} == set()
 
 
-OF_THREADS = {"amdg", "llvm", "nvvm", "rocdl", "tt", "ttg", "ttng"}
+OF_THREADS = {"amdg", "llvm", "nvvm", "nvws", "rocdl", "tt", "ttg", "ttng"}
 """No schedule is made for them."""
 GIVE_TOKENS = {"gpu.launch", "nv_tileaa.store", "nv_tileaa.tiled_store"}
 OF_TILES = [op for op in OPS if meaning(op) is not None and op.dialect_name() not in OF_THREADS]
@@ -142,8 +142,8 @@ def has_results_and_regions(op: type[Operation]) -> tuple[bool, bool]:
 
 
 IRREGULAR = {
-    "arith": "addf bitcast cmpf constant divf extf fptosi fptoui maximumf maxnumf minimumf minnumf mulf negf sitofp "
-    "subf truncf uitofp addui_extended mulsi_extended mului_extended ceildivsi ceildivui ori xori",
+    "arith": "addf bitcast cmpf constant divf extf fptosi fptoui maximumf maxnumf minimumf minnumf mulf negf "
+    "remf sitofp subf truncf uitofp addui_extended mulsi_extended mului_extended ceildivsi ceildivui ori xori",
     "llvm": "extractvalue fadd fdiv fmul fsub mlir.constant mlir.undef mlir.zero ashr lshr or shl xor extractelement "
     "bitcast insertelement insertvalue "
     "fcmp fneg fpext fptosi fptoui fptrunc intr.maximum intr.maxnum intr.minimum intr.minnum mlir.poison sitofp uitofp",

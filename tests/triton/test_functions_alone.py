@@ -12,6 +12,7 @@ import pytest
 from tests.support.ir import parse
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Report
+from tileas_xdsl.machine.core.violations import UnsupportedError
 
 HEAD = """
 #blocked = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
@@ -130,3 +131,47 @@ def test_a_function_may_have_several_results() -> None:
       }}
     }}"""
     assert check(parse(text)).is_proved
+
+
+def test_either_of_two_buffers_may_be_selected() -> None:
+    arguments = f"%c: i1, %b: {VIEW}, %p: {POINTERS}"
+    select = [f"%o = ttg.local_alloc : () -> {VIEW}", f"%a = arith.select %c, %b, %o : {VIEW}"]
+    other = LOAD.replace("%a", "%b")
+    assert checked(arguments, *select, COPY, COMMIT, WAIT, other).is_proved
+    wrong = checked(arguments, *select, COPY, COMMIT, other, WAIT)
+    assert kinds(wrong) == ["race"]
+    assert wrong.findings[0].arguments == {"c": 1}
+
+
+def test_a_token_that_data_select_orders_nothing_either_way() -> None:
+    select = "%z = arith.select %d, %g, %g0 : !ttg.async.token"
+    data = "%d = tt.load %q : !tt.ptr<i1>"
+    arguments = f"%a: {VIEW}, %p: {POINTERS}, %q: !tt.ptr<i1>, %g0: !ttg.async.token"
+    assert checked(arguments, data, COPY, COMMIT, select, WAIT.replace("%g", "%z"), LOAD).is_proved
+
+
+def test_a_region_that_is_executed_gives_results() -> None:
+    region = f"%a, %k = scf.execute_region -> ({VIEW}, i32) no_inline {{ scf.yield %b, %n : {VIEW}, i32 }}"
+    loop = ["%c1 = arith.constant 1 : i32", "scf.for %i = %c1 to %k step %c1 : i32 {", COPY, COMMIT, WAIT, LOAD, "}"]
+    assert checked(f"%b: {VIEW}, %p: {POINTERS}, %n: i32", region, *loop).is_proved
+    loop[4] = WAIT.replace("0", "1")
+    assert kinds(checked(f"%b: {VIEW}, %p: {POINTERS}, %n: i32", region, *loop))[:1] == ["race"]
+
+
+def test_what_is_copied_to_memory_of_the_caller_may_be_waited_for_there() -> None:
+    assert checked(f"%a: {VIEW}, %p: {POINTERS}", COPY, COMMIT).is_proved
+    own = f"%a = ttg.local_alloc : () -> {VIEW}"
+    assert kinds(checked(f"%p: {POINTERS}", own, COPY, COMMIT)) == ["undrained"]
+
+
+def test_a_dimension_that_is_not_there_is_refused() -> None:
+    whole = "!ttg.memdesc<128x64xf32, #ttng.tensor_memory_encoding<blockM = 128>, #ttng.tensor_memory, mutable>"
+    line = f"%s = ttng.tmem_subslice %a {{offset = 0 : i32, dim = 2 : i32}} : {whole} -> {whole}"
+    with pytest.raises(UnsupportedError, match="cuts dimension 2 of a view that has 2"):
+        checked(f"%a: {whole}", line)
+
+
+def test_a_ring_before_its_lowering_is_refused_by_name() -> None:
+    rings = "!ttg.memdesc<2x128xf16, #shared, #smem, mutable>"
+    with pytest.raises(UnsupportedError, match="dump the module behind nvws-lower-warp-group"):
+        checked(f"%a: {rings}", f"%r = nvws.aref.create %a : <[{rings}]>")

@@ -23,7 +23,7 @@ from tileas_xdsl.machine.parts.programs import AXES
 from tileas_xdsl.tools.errors import InputError, OutOfTimeError, place_of
 from tileas_xdsl.tools.inputs import STDIN, full_context, parse_module, read_text
 from tileas_xdsl.tools.rendering import Source
-from tileas_xdsl.tools.triton_dumps import is_dump, kernels_in, must_be_ttgir
+from tileas_xdsl.tools.triton_dumps import is_dump, kernels_in
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,6 @@ def read_kernels(path: str, stage: str | None, *, allow_unregistered: bool = Fal
         texts = [text]
     inputs: list[Input] = []
     for each in texts:
-        must_be_ttgir(each, name)
         module = parse_module(each, name, full_context(allow_unregistered=allow_unregistered))
         inputs.append(Input(module, Source(name, each)))
     return inputs

@@ -24,8 +24,6 @@ KERNEL = re.compile(r"^ *(?:tt|llvm)\.func (?:public )?@(\w+)\(", re.MULTILINE)
 BEGINNING = re.compile(r"^(?:#\w+ = |module\b)", re.MULTILINE)
 END = re.compile(r"^\}.*\n(?:#\w+ = .*\n)*", re.MULTILINE)
 """Matches the end of a module, and the aliases behind it."""
-TTGIR = '"ttg.num-warps"'
-"""Stands in a module from TTGIR on."""
 LAID_OUT = ('"ttg.total-num-warps"', "llvm.func")
 """One of these stands in every module behind TTGIR."""
 
@@ -57,7 +55,7 @@ def kernels_in(text: str, stage: str | None = None) -> list[DumpedModule]:
 
     Raises `InputError` where there is none.
     """
-    kernels = list(_one_kernel_after_the_other(_modules(text)))
+    kernels = list(_one_kernel_after_the_other(modules_in(text)))
     if not kernels:
         raise InputError(["error: this dump of Triton has no module with a kernel in it"])
     if stage is not None:
@@ -72,18 +70,8 @@ def kernels_in(text: str, stage: str | None = None) -> list[DumpedModule]:
     return [modules[-1] for modules in found if modules]
 
 
-def must_be_ttgir(text: str, name: str) -> None:
-    """Raises `InputError` for TTIR, from which nothing asynchronous has been made yet: every kernel would be safe."""
-    if "tt.func" in text and TTGIR not in text:
-        raise InputError(
-            [
-                f"{name}: error: this is TTIR, from which Triton has not made anything asynchronous yet; "
-                "give the TTGIR: compiled.asm['ttgir'], or what TRITON_KERNEL_DUMP=1 writes"
-            ]
-        )
-
-
-def _modules(text: str) -> Iterator[DumpedModule]:
+def modules_in(text: str) -> Iterator[DumpedModule]:
+    """All modules of a dump, in order."""
     headers = list(HEADER.finditer(text))
     for header, after in pairwise([*headers, None]):
         assert header is not None

@@ -54,7 +54,7 @@ from tileas_xdsl.machine.core.evidence import Unordered
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.opaque_numbers import Grid, OpaqueNumber, PartsOfArrays, SumOfIds
-from tileas_xdsl.machine.core.orders import Lazy, Order, Random
+from tileas_xdsl.machine.core.orders import Lazy, Order
 from tileas_xdsl.machine.core.standstill import deadlock_of
 from tileas_xdsl.machine.core.violations import Party, UndecidedError, Violation, ViolationKind
 from tileas_xdsl.machine.core.what_if import WhatIf
@@ -230,8 +230,6 @@ def _under_answers(subject: Subject, scalars: Mapping[str, int], guide: Answerin
     return machine
 
 
-RANDOM_ORDERS = 16
-"""Random orders that are tried where there are too many interleavings to try all."""
 MOST_SCRIPTS = 64
 """Combinations of answers for each of which all interleavings are tried."""
 
@@ -306,21 +304,9 @@ class _Inquest:
         if exploration.exhausted and not self.runs_out:
             return self._decision(machine, violations)
         tried = f"{reason}; {exploration.runs} interleavings were tried"
-        violations = violations or self._found_by_chance()
         if violations:
             return self._decision(machine, violations, unexplored=f"{tried}, there are more")
         return self._decision(machine, doubt=f"{tried} and none went wrong")
-
-    def _found_by_chance(self) -> Sequence[Violation]:
-        """
-        What some random order finds. The interleavings that were tried differ by their last steps; where many agents
-        compete from the start, these go further apart.
-        """
-        for seed in range(RANDOM_ORDERS):
-            machine, _ = self._under(Random(seed))
-            if machine.violations:
-                return list(machine.violations.values())
-        return ()
 
     def _decision(
         self,
@@ -370,7 +356,7 @@ def _is_entry(function: Operation) -> bool:
 def report_undrained(first: Agent) -> None:
     """Report works that `first`, the agent of the function itself, does not know to be complete at its end."""
     for work in first.machine.works:
-        if not first.mind.knows_work(work):
+        if not first.mind.knows_work(work) and not _is_left_to_the_caller(work):
             _report_undrained_work(first, work)
 
 
@@ -380,8 +366,13 @@ def report_undrained_of_kernel(first: Agent) -> None:
     `cp.async.bulk.wait_group.read`: the sources have been read; CUTLASS kernels wait for no more at their end).
     """
     for work in first.machine.works:
-        if not work.ends_with_grid and not first.mind.knows_work(work):
+        if not (work.ends_with_grid or first.mind.knows_work(work) or _is_left_to_the_caller(work)):
             _report_undrained_work(first, work)
+
+
+def _is_left_to_the_caller(work: AsyncWork) -> bool:
+    """Whether `work` touches memory that the caller has given: who calls the function may wait for it."""
+    return any(touch.view.base.is_callers for touch in work.touches)
 
 
 def _report_undrained_work(first: Agent, work: AsyncWork) -> None:

@@ -105,6 +105,9 @@ def _flows_to(op: Operation, index: int) -> list[SSAValue]:
     if isinstance(op, arith.CmpiOp) and is_tail_guard(op):
         return []
     values: list[SSAValue] = [*op.results, *_given_to_a_block(op, index)]
+    around = op.parent_op()
+    if isinstance(op, scf.YieldOp) and isinstance(around, scf.IfOp | scf.ExecuteRegionOp):
+        values.append(around.results[index])
     loop = LoopLikeOpInterface.of(op)
     if loop is not None:
         values.extend(loop.carried_arguments)

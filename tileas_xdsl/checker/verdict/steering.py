@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import Operation, SSAValue, Use
 
 from tileas_xdsl.checker.proof.moving_operands import positions_that_may_move
 from tileas_xdsl.dialects.triton.partitions import WarpSpecializePartitionsOp
+from tileas_xdsl.dialects.triton.types import MemDescType
 from tileas_xdsl.machine.core.meaning import facts_of
 
 IDLE = frozenset({"arith", "math", "tt", "scf"})
@@ -52,6 +53,8 @@ def _decides(use: Use) -> bool:
     op = use.operation
     if use.index < facts_of(op).deciding:
         return True
+    if isinstance(op, arith.SelectOp) and isinstance(op.result.type, MemDescType):
+        return use.index == 0  # It picks the memory that is used.
     if (
         op.name.partition(".")[0] in IDLE
         or isinstance(op, WarpSpecializePartitionsOp)

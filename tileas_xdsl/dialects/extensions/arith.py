@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from xdsl.dialects import arith
+from xdsl.dialects.arith import FloatingPointLikeBinaryOperation
 from xdsl.dialects.builtin import (
     AnyFloatConstr,
     IndexType,
@@ -82,6 +83,15 @@ class IndexCastUIOp(IRDLOperation):
 
     def verify_(self) -> None:
         _check_cast(self)
+
+
+@irdl_op_definition
+class RemFOp(FloatingPointLikeBinaryOperation):
+    """The remainder of a division, with the sign of the dividend: `%r = arith.remf %a, %b : f32`."""
+
+    name = "arith.remf"
+
+    traits = traits_def(Pure())
 
 
 def _element(type_: Attribute) -> Attribute:
@@ -273,4 +283,4 @@ def extended(dialect: Dialect) -> Dialect:
     _let_take(arith.SelectOp, [MASKS])
     give_form(arith.SelectOp, _parse_select, _print_select)
     replace_check(arith.SelectOp, _check_select)
-    return with_ops(dialect, [IndexCastUIOp])
+    return with_ops(dialect, [IndexCastUIOp, RemFOp])

@@ -49,6 +49,7 @@ from tileas_xdsl.dialects.extensions import with_attributes, with_ops
 from tileas_xdsl.dialects.extensions.branches import check_branches_of_llvm
 from tileas_xdsl.dialects.extensions.llvm_loops import LoopAnnotationAttr, LoopUnrollAttr
 from tileas_xdsl.dialects.extensions.llvm_values import VALUE_OPS
+from tileas_xdsl.dialects.nvvm.attributes import ConstantRangeAttr
 from tileas_xdsl.dialects.tiles.traits import LeadsToOperand
 
 BINARY_OPS = (
@@ -317,4 +318,4 @@ OPS: tuple[type[Operation], ...] = (AtomicRMWOp, CmpXchgOp, AddrSpaceCastOp, *VA
 def extended(dialect: Dialect) -> Dialect:
     """xDSL's `llvm` with the ops of this file, whose branches refuse what MLIR refuses."""
     check_branches_of_llvm()
-    return with_attributes(with_ops(dialect, OPS), [LoopAnnotationAttr, LoopUnrollAttr])
+    return with_attributes(with_ops(dialect, OPS), [LoopAnnotationAttr, LoopUnrollAttr, ConstantRangeAttr])

@@ -14,7 +14,17 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from xdsl.dialects.builtin import AnyFloatConstr, IntegerType, SignlessIntegerConstraint, VectorType
+from xdsl.dialects.builtin import (
+    AnyFloatConstr,
+    ArrayAttr,
+    DenseArrayBase,
+    IntegerType,
+    SignlessIntegerConstraint,
+    StringAttr,
+    VectorType,
+    i1,
+    i32,
+)
 from xdsl.dialects.llvm import FastMathAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
@@ -22,13 +32,15 @@ from xdsl.irdl import (
     ParsePropInAttrDict,
     irdl_op_definition,
     operand_def,
+    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
+    var_operand_def,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import Pure
+from xdsl.traits import MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 INTEGERS = SignlessIntegerConstraint | VectorType.constr(SignlessIntegerConstraint)
@@ -128,6 +140,89 @@ class PoisonOp(IRDLOperation):
 
 
 @irdl_op_definition
+class AssumeOp(IRDLOperation):
+    """
+    A promise that `cond` holds, and what the bundles say of their operands: `llvm.intr.assume %c : i1`,
+    `llvm.intr.assume %c ["align"(%p, %n : !llvm.ptr, i64)] : i1`.
+    """
+
+    name = "llvm.intr.assume"
+
+    cond = operand_def(i1)
+    bundled = var_operand_def()
+    sizes = opt_prop_def(DenseArrayBase, prop_name="op_bundle_sizes")
+    tags = opt_prop_def(ArrayAttr[StringAttr], prop_name="op_bundle_tags")
+
+    traits = traits_def(MemoryWriteEffect())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> AssumeOp:
+        condition = parser.parse_unresolved_operand()
+        tags: list[StringAttr] = []
+        operands: list[list[SSAValue]] = []
+
+        def parse_bundle() -> None:
+            tags.append(StringAttr(parser.parse_str_literal()))
+            with parser.in_parens():
+                start = parser.pos
+                values = parser.parse_optional_undelimited_comma_separated_list(
+                    parser.parse_optional_unresolved_operand, parser.parse_unresolved_operand
+                )
+                types: list[Attribute] = []
+                if values:
+                    parser.parse_punctuation(":")
+                    types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+                operands.append(list(parser.resolve_operands(values or [], types, start)))
+
+        parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, parse_bundle)
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        cond = parser.resolve_operand(condition, parser.parse_type())
+        properties: dict[str, Attribute] = {
+            "op_bundle_sizes": DenseArrayBase.from_list(i32, [len(o) for o in operands])
+        }
+        if tags:
+            properties["op_bundle_tags"] = ArrayAttr(tags)
+        return cls.create(
+            operands=[cond, *(value for group in operands for value in group)],
+            properties=properties,
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.cond)
+        if self.tags is not None:
+            printer.print_string(" ")
+            with printer.in_square_brackets():
+                printer.print_list(self._bundles(), lambda bundle: _print_bundle(printer, *bundle))
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.cond.type)
+
+    def _bundles(self) -> list[tuple[str, list[SSAValue]]]:
+        assert self.tags is not None
+        sizes = (
+            [] if self.sizes is None else [int(size) for size in cast("DenseArrayBase[Any]", self.sizes).get_values()]
+        )
+        rest = list(self.bundled)
+        bundles: list[tuple[str, list[SSAValue]]] = []
+        for tag, size in zip(self.tags, sizes, strict=True):
+            bundles.append((tag.data, rest[:size]))
+            del rest[:size]
+        return bundles
+
+
+def _print_bundle(printer: Printer, tag: str, values: list[SSAValue]) -> None:
+    printer.print_string_literal(tag)
+    with printer.in_parens():
+        printer.print_list(values, printer.print_ssa_value)
+        if values:
+            printer.print_string(" : ")
+            printer.print_list([value.type for value in values], printer.print_attribute)
+
+
+@irdl_op_definition
 class ExtractElementOp(IRDLOperation):
     """An element of a vector, by its number."""
 
@@ -189,5 +284,6 @@ VALUE_OPS: tuple[type[Operation], ...] = (
     MaximumOp,
     MinimumOp,
     PoisonOp,
+    AssumeOp,
     ExtractElementOp,
 )

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import BoolAttr, IntegerAttr, UnitAttr, i1, i32
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, UnitAttr, i1, i32, i64
 from xdsl.ir import Operation
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -33,6 +33,8 @@ from xdsl.irdl import (
     prop_def,
     var_operand_def,
 )
+from xdsl.parser import Parser
+from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.nvvm.attributes import (
@@ -71,6 +73,62 @@ LOAD_TILE = TMALoadModeAttr(TMALoadMode.TILE)
 STORE_TILE = TMAStoreModeAttr(TMAStoreMode.TILE)
 
 SEGMENTS = (AttrSizedOperandSegments(as_property=True),)
+
+# Filling ------------------------------------------------------------------------------------------
+
+
+@irdl_op_definition
+class StBulkOp(EffectfulOp):
+    """
+    Fill `size` bytes of shared memory, a multiple of 8, with zeros (sm_100): an ordinary write of the thread.
+
+    `nvvm.st.bulk %p, size = %n : !llvm.ptr<3>`
+    """
+
+    name = "nvvm.st.bulk"
+
+    addr = operand_def(pointer(0, SHARED_SPACE))
+    size = operand_def(I64)
+    init_val = prop_def(integer(i64), prop_name="initVal", default_value=IntegerAttr(0, i64))
+
+    READS: ClassVar = ()
+    WRITES: ClassVar = ("addr",)
+
+    def __init__(self, addr: Value, size: Value) -> None:
+        super().__init__(operands=[addr, size])
+
+    @classmethod
+    def parse(cls, parser: Parser) -> StBulkOp:
+        address = parser.parse_unresolved_operand()
+        parser.parse_punctuation(",")
+        parser.parse_keyword("size")
+        parser.parse_punctuation("=")
+        size = parser.parse_operand(i64)
+        value = 0
+        if parser.parse_optional_punctuation(",") is not None:
+            parser.parse_keyword("init")
+            parser.parse_punctuation("=")
+            value = parser.parse_integer(allow_boolean=False)
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        operands = [parser.resolve_operand(address, parser.parse_type()), size]
+        return cls.create(operands=operands, properties={"initVal": IntegerAttr(value, i64)}, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.addr)
+        printer.print_string(", size = ")
+        printer.print_ssa_value(self.size)
+        if self.init_val.value.data:
+            printer.print_string(f", init = {self.init_val.value.data}")
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.addr.type)
+
+    def verify_(self) -> None:
+        if self.init_val.value.data:
+            raise VerifyException(f"'{self.name}' op only 0 is supported for initVal, got {self.init_val.value.data}")
+
 
 # Groups -------------------------------------------------------------------------------------------
 
@@ -600,6 +658,7 @@ class PrefetchOp(EffectfulOp):
 
 
 BULK_OPS: tuple[type[Operation], ...] = (
+    StBulkOp,
     CpAsyncBulkCommitGroupOp,
     CpAsyncBulkWaitGroupOp,
     CpAsyncBulkTensorGlobalToSharedClusterOp,

@@ -7,7 +7,6 @@ from xdsl.ir import Dialect
 from tileas_xdsl.dialects.nvvm.attributes import (
     BarrierReductionAttr,
     CacheEvictionPriorityAttr,
-    ConstantRangeAttr,
     CTAGroupAttr,
     GridDepActionAttr,
     LoadCacheModifierAttr,
@@ -54,7 +53,6 @@ NVVM = Dialect(
     [
         BarrierReductionAttr,
         CacheEvictionPriorityAttr,
-        ConstantRangeAttr,
         CTAGroupAttr,
         GridDepActionAttr,
         LoadCacheModifierAttr,

@@ -289,6 +289,24 @@ class SchedBarrierOp(EffectfulOp):
 
 
 @irdl_op_definition
+class SSetprioOp(EffectfulOp):
+    """
+    Set the priority of the wave, from 0 to 3; the scheduler of the hardware prefers waves with a higher one.
+
+    `rocdl.s.setprio 2`
+    """
+
+    name = "rocdl.s.setprio"
+
+    priority = prop_def(integer(i16))
+
+    assembly_format = "$priority attr-dict"
+
+    def __init__(self, priority: int) -> None:
+        super().__init__(properties={"priority": IntegerAttr(priority, i16)})
+
+
+@irdl_op_definition
 class SchedGroupBarrierOp(EffectfulOp):
     """
     Make the scheduler place `size` instructions of the kinds in `mask` here, in group `groupId`.
@@ -330,5 +348,6 @@ BARRIER_OPS: tuple[type[Operation], ...] = (
     DsAtomicBarrierArriveOp,
     DsAtomicAsyncBarrierArriveOp,
     SchedBarrierOp,
+    SSetprioOp,
     SchedGroupBarrierOp,
 )

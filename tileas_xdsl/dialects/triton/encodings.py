@@ -101,7 +101,7 @@ def print_body(printer: Printer, pieces: Sequence[Attribute]) -> None:
     printer.print_string(">")
 
 
-def _encodings(dialect: str, names: dict[str, str]) -> Iterator[type[EncodingAttr]]:
+def encodings(dialect: str, names: dict[str, str]) -> Iterator[type[EncodingAttr]]:
     """A class for each name, with the word for its aliases."""
     for name, alias in names.items():
         title = "".join(word.capitalize() for word in name.split("_"))
@@ -116,7 +116,7 @@ def _encodings(dialect: str, names: dict[str, str]) -> Iterator[type[EncodingAtt
 
 
 TTG_ENCODINGS = tuple(
-    _encodings(
+    encodings(
         "ttg",
         {
             "blocked": "blocked",
@@ -139,7 +139,7 @@ TTG_ENCODINGS = tuple(
     )
 )
 TTNG_ENCODINGS = tuple(
-    _encodings(
+    encodings(
         "ttng",
         {
             "tensor_memory_encoding": "tmem",
@@ -149,4 +149,4 @@ TTNG_ENCODINGS = tuple(
         },
     )
 )
-TT_ENCODINGS = tuple(_encodings("tt", {"cache_policy": ""}))
+TT_ENCODINGS = tuple(encodings("tt", {"cache_policy": ""}))

@@ -9,7 +9,7 @@ A form is written as the op prints, blanks included; the parser skips blanks. In
 - `$x<axis>` is an attribute that is an enumeration, by the word for its number (`enums.WORDS`); `$x<unit>` one that is
   there where the word before it is;
 - `type($x)` is the type of an operand, a result, or a list of them; `short($x)` the same without its name;
-- `signature` is the type of the op as a function;
+- `signature` is the type of the op as a function, `operands` the list of the types of its operands;
 - `{}` is the dictionary of all other attributes, with a blank before it, or nothing where there are none;
 - `(...)?` is there where what it names is;
 - `token($dep, $token)` is `[%dep]`, `[]` where there is a result without an operand, or nothing;
@@ -53,7 +53,7 @@ Implied = Attribute | Rule
 TOKEN = re.compile(
     r"""(?P<group>\()(?=[^()]*(?:\([^()]*\)[^()]*)*\)\?) | (?P<end>\)\?)
       | (?P<call>type|short|token|barriers|numbers|longs)\(\$(?P<first>\w+)(?:,\s\$(?P<second>\w+))?\)
-      | \$(?P<name>\w+)(?:<(?P<enum>\w+)>)? | (?P<attributes>\{\}) | (?P<signature>signature)
+      | \$(?P<name>\w+)(?:<(?P<enum>\w+)>)? | (?P<attributes>\{\}) | (?P<signature>signature) | (?P<operands>operands\b)
       | (?P<word>[A-Za-z_]+) | (?P<nothing>~) | (?P<sign>->|[^\s\w]) | (?P<blank>\s)""",
     re.VERBOSE,
 )
@@ -264,6 +264,10 @@ class _Reading:
     def _signature(self, _element: Element) -> None:
         self.signature = self.parser.parse_function_type()
 
+    def _operands(self, _element: Element) -> None:
+        types = self.parser.parse_comma_separated_list(self.parser.Delimiter.NONE, self.parser.parse_type)
+        self.signature = FunctionType.from_lists(types, [])
+
     def _attributes(self, _element: Element) -> None:
         self.attributes |= self.parser.parse_optional_attr_dict()
 
@@ -388,6 +392,9 @@ class _Writing:
             value.type.print_parameters(self.printer)
         else:
             self.printer.print_attribute(value.type)
+
+    def _operands(self, _element: Element) -> None:
+        self.printer.print_list(self.op.operand_types, self.printer.print_attribute)
 
     def _signature(self, _element: Element) -> None:
         implied = self.op.IMPLIED

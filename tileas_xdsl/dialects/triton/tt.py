@@ -113,9 +113,8 @@ class FuncOp(IRDLOperation, FunctionOpInterface):
         if visibility is not None:
             properties["sym_visibility"] = visibility
         properties["sym_name"] = parser.parse_symbol_name()
-        arguments, argument_attributes = _parse_arguments(parser)
+        types, arguments, argument_attributes = _parse_arguments(parser)
         results, result_attributes = _parse_results(parser)
-        types = [argument.type for argument in arguments]
         properties["function_type"] = FunctionType.from_lists(types, results)
         if any(attributes.data for attributes in argument_attributes):
             properties["arg_attrs"] = ArrayAttr(argument_attributes)
@@ -154,17 +153,26 @@ class FuncOp(IRDLOperation, FunctionOpInterface):
             printer.print_region(self.body, print_entry_block_args=False)
 
 
-def _parse_arguments(parser: Parser) -> tuple[list[Parser.Argument], list[DictionaryAttr]]:
-    """The arguments in parentheses, each with attributes and a place, if it has."""
+def _parse_arguments(parser: Parser) -> tuple[list[Attribute], list[Parser.Argument], list[DictionaryAttr]]:
+    """Types, arguments and attributes of what stands in parentheses; a declaration names no arguments."""
+    types: list[Attribute] = []
+    arguments: list[Parser.Argument] = []
     attributes: list[DictionaryAttr] = []
 
-    def parse_argument() -> Parser.Argument:
-        argument = parser.parse_argument()
+    def parse_argument() -> None:
+        argument = parser.parse_optional_argument()
+        types.append(parser.parse_type() if argument is None else argument.type)
         attributes.append(DictionaryAttr(parser.parse_optional_attr_dict()))
-        argument.location = parser.parse_optional_location()
-        return argument
+        location = parser.parse_optional_location()
+        if argument is not None:
+            argument.location = location
+            arguments.append(argument)
 
-    return parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_argument), attributes
+    start = parser.pos
+    parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_argument)
+    if arguments and len(arguments) != len(types):
+        parser.raise_error("either all arguments have names, or none has", start)
+    return types, arguments, attributes
 
 
 def _parse_results(parser: Parser) -> tuple[list[Attribute], list[DictionaryAttr]]:

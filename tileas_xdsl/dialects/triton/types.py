@@ -9,7 +9,7 @@ and, where it was cut out of something larger, the shape of that.
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntAttr, NoneAttr, TensorType, UnitAttr
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
@@ -162,6 +162,7 @@ class AsyncTokenType(ParametrizedAttribute, HandleType):
     """`!ttg.async.token`: names asynchronous work, and orders nothing by itself."""
 
     name = "ttg.async.token"
+    ORDERS_NOTHING: ClassVar = True
 
 
 def _parse_shaped(parser: AttrParser) -> tuple[Shape, Attribute]:

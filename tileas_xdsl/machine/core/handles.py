@@ -28,11 +28,23 @@ def is_handle(kind: Attribute) -> bool:
 
 
 def unknown_results(op: Operation) -> tuple[Any, ...]:
-    """UNKNOWN for each result of `op`. Raises `UndecidedError` where one of them is a handle."""
-    for result in op.results:
-        if is_handle(result.type):
-            raise UndecidedError(op, f"returns a {result.type} that depends on what is not computed when checking")
-    return (UNKNOWN,) * len(op.results)
+    """
+    UNKNOWN for each result of `op`, and for one that orders nothing the one value that it can have. Raises
+    `UndecidedError` where one of them is any other handle.
+    """
+    return tuple(_unknown_result(op, result.type) for result in op.results)
+
+
+ORDERS_NOTHING = ()
+"""The value of a handle that orders nothing."""
+
+
+def _unknown_result(op: Operation, kind: Attribute) -> Any:
+    if not is_handle(kind):
+        return UNKNOWN
+    if isinstance(kind, HandleType) and kind.ORDERS_NOTHING:
+        return ORDERS_NOTHING
+    raise UndecidedError(op, f"returns a {kind} that depends on what is not computed when checking")
 
 
 def unknown_outcome(op: Operation) -> Any:

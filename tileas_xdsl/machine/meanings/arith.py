@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IndexType
 from xdsl.ir import Attribute, Operation
 
 from tileas_xdsl.analysis.memory.tail_guards import is_tail_guard
-from tileas_xdsl.dialects.extensions.arith import IndexCastUIOp
+from tileas_xdsl.dialects.extensions.arith import IndexCastUIOp, RemFOp
 from tileas_xdsl.dialects.scalars import scalar_of
 from tileas_xdsl.machine.core import moving_numbers as moving
 from tileas_xdsl.machine.core.agents import Agent
@@ -296,6 +296,7 @@ FLOAT_OPS: dict[type[Operation], Compute] = {
     arith.SubfOp: operator.sub,
     arith.MulfOp: operator.mul,
     arith.DivfOp: lambda lhs, rhs: lhs / rhs,
+    RemFOp: np.fmod,
     arith.MaximumfOp: _maximum,
     arith.MinimumfOp: _minimum,
     arith.MaxnumfOp: _not_nan(np.maximum),

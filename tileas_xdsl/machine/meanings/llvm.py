@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects import arith, llvm, ub
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, VectorType
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, IntegerType, VectorType
 from xdsl.ir import Attribute, Operation
 from xdsl.traits import SymbolTable
 
@@ -29,6 +29,7 @@ from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND, TakesPerThread
 from tileas_xdsl.machine.core.standings import Answer, give_results
 from tileas_xdsl.machine.core.values import UNKNOWN, ElementType, element_type, unsigned, wrap
 from tileas_xdsl.machine.core.violations import DivisionByZeroError, UnsupportedError
+from tileas_xdsl.machine.meanings.arith import dense_array
 from tileas_xdsl.machine.parts.atomics import update
 from tileas_xdsl.machine.parts.calls import call_symbol
 from tileas_xdsl.machine.parts.divergent_jumps import branch_to
@@ -45,8 +46,11 @@ terminators(llvm.ReturnOp)
 
 
 @pure(llvm.ConstantOp)
-def _constant(_agent: Agent, op: llvm.ConstantOp) -> Any:
+def _constant(agent: Agent, op: llvm.ConstantOp) -> Any:
     value = op.value
+    if isinstance(value, DenseIntOrFPElementsAttr) and isinstance(op.result.type, VectorType):
+        numbers = dense_array(op, value)
+        return numbers if agent.machine.with_data else UNKNOWN
     if isinstance(value, IntegerAttr):
         return wrap(value.value.data, op.result.type)
     element = element_type(op.result.type)
@@ -259,6 +263,11 @@ MOST_DYNAMIC = 227 << 10
 Guide, "Technical Specifications per Compute Capability")."""
 
 
+@effect(values.AssumeOp, opaque=("cond", "bundled"))
+def _assume(_agent: Agent, _op: Operation, *_operands: Any) -> None:
+    """A promise to the compiler; a check goes without it."""
+
+
 @effect(llvm.AddressOfOp)
 def _address_of(agent: Agent, op: llvm.AddressOfOp) -> Pointer:
     target = SymbolTable.lookup_symbol(op, op.global_name)
@@ -266,30 +275,15 @@ def _address_of(agent: Agent, op: llvm.AddressOfOp) -> Pointer:
         raise UnsupportedError(op, f"takes the address of {op.global_name}, which is no global of this module")
     size, _ = size_and_alignment(target.global_type, op)
     space = space_of(op.result.type)
-    dynamic = agent.machine.code.fact(_dynamic_globals, target) if space == "shared" and not size else ()
+    is_dynamic = space == "shared" and size == 0
 
     def make() -> MemoryObject:
-        name = ", ".join(each.sym_name.data for each in dynamic or (target,))
-        made = byte_object(name, MOST_DYNAMIC if dynamic else size, space, with_data=agent.machine.with_data)
-        made.is_open = bool(dynamic)
+        name, held = target.sym_name.data, MOST_DYNAMIC if is_dynamic else size
+        made = byte_object(name, held, space, with_data=agent.machine.with_data)
+        made.is_open = is_dynamic
         return made
 
-    return Pointer(global_object(agent, dynamic[0] if dynamic else target, make), 0)
-
-
-def _dynamic_globals(one: Operation) -> tuple[llvm.GlobalOp, ...]:
-    """
-    The shared arrays of no size in the module of `one`, in program order. All of them begin where the dynamic shared
-    memory of the launch begins (CUDA C++ Programming Guide, "__shared__": arrays declared `extern` start at the same
-    address).
-    """
-    module = one.parent_op() or one
-    arrays = [op for op in module.walk() if isinstance(op, llvm.GlobalOp) and op.addr_space.value.data == SHARED_SPACE]
-    return tuple(op for op in arrays if not size_and_alignment(op.global_type, op)[0])
-
-
-SHARED_SPACE = 3
-"""The number of the address space of shared memory (LLVM, "User Guide for NVPTX Backend", and for AMDGPU)."""
+    return Pointer(global_object(agent, target, make), 0)
 
 
 @effect(llvm.AllocaOp)

@@ -18,22 +18,40 @@ from xdsl.dialects import llvm
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
-from tileas_xdsl.dialects.rocdl import async_lds_transfer, barriers, counted_lds_transfer, counter_of, transfers, waits
+from tileas_xdsl.dialects.rocdl import (
+    async_lds_transfer,
+    barriers,
+    counted_lds_transfer,
+    counter_of,
+    registers,
+    transfers,
+    waits,
+)
 from tileas_xdsl.dialects.rocdl.transfers import BufferGatherOp, is_store_from_lds
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.assumptions import ONLY_READ
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
-from tileas_xdsl.machine.core.meaning import effect, refused, suspends, sync
+from tileas_xdsl.machine.core.meaning import effect, pure, refused, suspends, sync
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
 from tileas_xdsl.machine.core.state import Canvas, OwnPart
 from tileas_xdsl.machine.core.synchronization import CounterCondition, MarkCondition, Rendezvous
+from tileas_xdsl.machine.core.values import wrap
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.nvvm.synchronization import (
     arrive_at_barrier,
     barrier_of_all_threads,
     barrier_of_threads,
     pass_barrier,
+)
+from tileas_xdsl.machine.parts.thread_numbers import (
+    Reading,
+    block_extent,
+    block_extents,
+    block_ids,
+    read_by_threads,
+    thread_id,
+    warp_sizes,
 )
 from tileas_xdsl.machine.parts.wave_accesses import (
     EVERYTHING,
@@ -353,7 +371,7 @@ def _wait_for_own(agent: Agent, op: Any) -> None:
         wait_for_own(agent, (LDS,) if isinstance(op, waits.WaitDscntOp) else (STORES,))
 
 
-@effect(waits.WaitExpcntOp, barriers.SchedBarrierOp, barriers.SchedGroupBarrierOp)
+@effect(waits.WaitExpcntOp, barriers.SchedBarrierOp, barriers.SchedGroupBarrierOp, barriers.SSetprioOp)
 def _in_order_anyway(_agent: Agent, _op: Operation) -> None:
     """Nothing: the op orders what the machine keeps in order."""
 
@@ -440,3 +458,23 @@ refused(
     transfers.TensorLoadToLdsD2Op,
     transfers.TensorStoreFromLdsD2Op,
 )
+
+
+# Numbers of work-items and work-groups --------------------------------------------------------------------------------
+
+NUMBERS: dict[type[Operation], Reading] = {
+    **{op: thread_id(axis) for axis, op in enumerate(registers.WORKITEM_IDS)},
+    **{op: block_extent(axis) for axis, op in enumerate(registers.WORKGROUP_DIMS)},
+    registers.WAVEFRONT_SIZE: warp_sizes,
+}
+"""Numbers that tell the work-items of a work-group apart, or count them."""
+
+
+@pure(*NUMBERS)
+def _number(agent: Agent, op: Operation) -> Any:
+    reading = NUMBERS[type(op)]
+    return read_by_threads(agent, op, lambda threads: (wrap(n, op.results[0].type) for n in reading(threads)))
+
+
+block_ids(lambda op: f"ctaid.{op.name[-1]}", *registers.WORKGROUP_IDS)
+block_extents(lambda op: f"nctaid.{op.name[-1]}", *registers.GRID_DIMS)

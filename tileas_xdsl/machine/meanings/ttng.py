@@ -31,7 +31,7 @@ from tileas_xdsl.machine.core.standings import Answer, continuation
 from tileas_xdsl.machine.core.synchronization import EventCondition
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
-from tileas_xdsl.machine.meanings.tt import access_unfollowed
+from tileas_xdsl.machine.meanings.tt import WARPS
 from tileas_xdsl.machine.meanings.ttg import TOKEN, give_nothing, seen
 from tileas_xdsl.machine.parts.barrier_lives import (
     end_barrier,
@@ -63,7 +63,7 @@ from tileas_xdsl.machine.parts.register_works import RegistersInFlight, fence_re
 from tileas_xdsl.machine.parts.tensor_core import Instruction, start_commit, start_pipelined
 
 DEFAULT_WARPS = 4
-WARPS, THREADS_PER_WARP = "ttg.num-warps", "ttg.threads-per-warp"
+THREADS_PER_WARP = "ttg.threads-per-warp"
 """Attributes of a module."""
 
 
@@ -187,7 +187,7 @@ def threads_around(op: Operation) -> int:
 
 def _load_box(agent: Agent, op: Any, target: Any, barrier: Any) -> None:
     view, placed = seen(agent, op, target), barrier_at(agent, op, barrier)
-    access_unfollowed(agent, op)
+    agent.machine.assume(GLOBAL_MEMORY)
     size = bytes_of_block(view, op.result.type)
     with fenced_by_compiler(agent):
         start_load(agent, op, placed, [Touch(view, True, Proxy.ASYNC)], size, kind="a TMA load")
@@ -223,9 +223,9 @@ def _tma_scatter(agent: Agent, op: Operation, *operands: Any) -> None:
 def _store_box(agent: Agent, op: Operation, source: Any) -> None:
     """The store and its commit: each is a separate group (Triton, `AsyncTMACopyLocalToGlobalOpConversion`)."""
     view = seen(agent, op, source)
-    access_unfollowed(agent, op)
+    agent.machine.assume(GLOBAL_MEMORY)
     with fenced_by_compiler(agent):
-        start_store(agent, op, Touch(view, False, Proxy.ASYNC), [], view.region.byte_count, kind="a TMA store")
+        start_store(agent, op, [Touch(view, False, Proxy.ASYNC)], [], view.region.byte_count, kind="a TMA store")
     commit_stores(agent, op)
 
 
@@ -384,6 +384,8 @@ def _tmem_alloc(agent: Agent, op: ttng.TMEMAllocOp, *source: Any) -> Any:
 @pure(ttng.TMEMSubsliceOp)
 def _tmem_subslice(_agent: Agent, op: ttng.TMEMSubsliceOp, view: View) -> View:
     axis = 1 if op.dim is None else number_of(op.dim)
+    if not 0 <= axis < len(view.shape):
+        raise UnsupportedError(op, f"cuts dimension {axis} of a view that has {len(view.shape)}")
     offsets = [0] * len(view.shape)
     offsets[axis] = number_of(op.offset)
     return subview(op, view, offsets, op.result.type)

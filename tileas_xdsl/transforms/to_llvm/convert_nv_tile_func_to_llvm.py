@@ -20,7 +20,6 @@ from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from tileas_xdsl.analysis.registers import REGISTERS
 from tileas_xdsl.analysis.target import capability_for
 from tileas_xdsl.analysis.thread_blocks import block_shape_of
 from tileas_xdsl.analysis.threads.tiles import tile_of
@@ -31,6 +30,7 @@ from tileas_xdsl.dialects.nv_tileas import control as nv_tileas
 from tileas_xdsl.dialects.nv_tileas.layout import layout_of
 from tileas_xdsl.dialects.tiles.functions import KernelFunction, TileFunction
 from tileas_xdsl.layouts.distributed import WARP
+from tileas_xdsl.transforms.to_llvm.agent_registers import REGISTERS
 from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import BEFORE, undescribed
 from tileas_xdsl.transforms.to_llvm.tiles.values import LAYOUTS
 from tileas_xdsl.transforms.to_llvm.warps import (

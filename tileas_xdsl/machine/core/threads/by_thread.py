@@ -159,6 +159,13 @@ def _for_all(agent: Agent, value: Any, op: Operation) -> Any:
     return known_to_all(agent, value, op, "takes") if isinstance(value, PerThread) else value
 
 
+def rows_of_threads(agent: Agent, operands: Sequence[Any]) -> list[tuple[int, list[Any]]]:
+    """(lane, operands) of each active thread of `agent`; of one for all, where they have the same or one is elected."""
+    if agent.is_elected or not any(isinstance(operand, PerThread) for operand in operands):
+        return [(0, list(operands))]
+    return [(lane, [_of(operand, lane) for operand in operands]) for lane in agent.lanes]
+
+
 # What threads touch together ------------------------------------------------------------------------------------------
 
 

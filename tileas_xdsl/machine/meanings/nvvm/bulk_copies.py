@@ -7,7 +7,7 @@ proxy. Boxes of tensor copies move as numbers where the kernel says what its ten
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,19 +18,21 @@ from tileas_xdsl.dialects.nvvm.attributes import TMAReduxKind
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import Touch
 from tileas_xdsl.machine.core.happens_before import Proxy
-from tileas_xdsl.machine.core.meaning import suspends, sync
+from tileas_xdsl.machine.core.meaning import effect, suspends, sync
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.op_facts import TakesPerThread
 from tileas_xdsl.machine.core.standings import Answer
-from tileas_xdsl.machine.core.threads.hardware import PerThread
+from tileas_xdsl.machine.core.threads.by_thread import report_collisions, rows_of_threads, windows_of_all
+from tileas_xdsl.machine.core.threads.hardware import Active, PerThread
 from tileas_xdsl.machine.core.threads.own_copies import parts_of_some
+from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.nvvm.synchronization import barrier_at
 from tileas_xdsl.machine.parts.box_sizes import bytes_of_load, bytes_of_store
 from tileas_xdsl.machine.parts.clusters import Destination, destinations
+from tileas_xdsl.machine.parts.copy_groups import CopyOfThread
 from tileas_xdsl.machine.parts.divergence import predicated
 from tileas_xdsl.machine.parts.instructions.bulk_copies import commit_stores, start_load, start_store, wait_for_stores
-from tileas_xdsl.machine.parts.operand_ranges import BULK_SIZE, require_in_range
 from tileas_xdsl.machine.parts.tensor_maps import (
     mover_into,
     reading_box,
@@ -40,25 +42,51 @@ from tileas_xdsl.machine.parts.tensor_maps import (
 )
 from tileas_xdsl.machine.tiles.pointers import Pointer
 
+# Filling --------------------------------------------------------------------------------------------------------------
+
+EIGHT_BYTES = 8
+"""What the address and the size of `st.bulk` are multiples of (PTX ISA, "st.bulk")."""
+
+
+@effect(bulk.StBulkOp, per_thread=TakesPerThread.ONE_BY_ONE)
+def _fill(agent: Agent, op: Operation, address: Any, size: Any) -> None:
+    """An ordinary write of zeros by the thread itself: other threads see it as any store."""
+    count = agent.known(size, op, "fills")
+    place: Pointer = agent.known(address, op, "fills")
+    if count < 0 or count % EIGHT_BYTES or place.offset % EIGHT_BYTES:
+        raise UnsupportedError(op, f"fills {count} bytes from byte {place.offset} on: both are multiples of 8")
+    agent.store(place.bytes(count), np.zeros(count, np.uint8) if agent.machine.with_data else UNKNOWN, op)
+
+
 # Into shared memory ---------------------------------------------------------------------------------------------------
 
 
-@sync(bulk.CpAsyncBulkGlobalToSharedClusterOp, bulk.CpAsyncBulkSharedCTAToSharedClusterOp)
-def _bulk_load(agent: Agent, op: Operation, target: Any, source: Any, address: Any, size: Any, *hints: Any) -> None:
-    count = _size(agent, op, size)
+@sync(
+    bulk.CpAsyncBulkGlobalToSharedClusterOp,
+    bulk.CpAsyncBulkSharedCTAToSharedClusterOp,
+    per_thread=TakesPerThread.ITSELF,
+)
+def _bulk_load(agent: Agent, op: Operation, *operands: Any) -> None:
+    """Where threads have places of their own, each of them starts a copy of its own."""
+    rows = rows_of_threads(agent, operands)
+    if len(rows) == 1:
+        _load_run(agent, op, *rows[0][1])
+        return
+    outside = agent.active
+    for lane, row in rows:
+        agent.active = Active((lane,))
+        _load_run(agent, op, *row)
+    agent.active = outside
+
+
+def _load_run(agent: Agent, op: Operation, target: Any, source: Any, address: Any, size: Any, *hints: Any) -> None:
+    count = agent.known(size, op, "copies")
     out_of: View = agent.known(source, op, "copies from").bytes(count)
     mask = None if getattr(op, "multicast_mask", None) is None else hints[0]
     for place in _destinations(agent, op, target, address, mask):
         into = place.target.bytes(count)
         touches = [Touch(out_of, False, Proxy.ASYNC), Touch(into, True, Proxy.ASYNC)]
         _start_load(agent, op, place.barrier, touches, _mover(agent, into, out_of), count)
-
-
-def _size(agent: Agent, op: Operation, size: Any) -> int:
-    """How many bytes a bulk copy moves."""
-    count = agent.known(size, op, "copies")
-    require_in_range(agent, op, count, BULK_SIZE)
-    return count
 
 
 def _destinations(agent: Agent, op: Operation, target: Any, barrier: Any, mask: Any) -> list[Destination]:
@@ -107,16 +135,39 @@ def _start_load(
 # Out of shared memory -------------------------------------------------------------------------------------------------
 
 
-@sync(bulk.CpAsyncBulkSharedCTAToGlobalOp)
-def _bulk_store(agent: Agent, op: Operation, target: Any, source: Any, size: Any, *_hints: Any) -> None:
-    count = _size(agent, op, size)
-    into: View = agent.known(target, op, "copies to").bytes(count)
+@sync(bulk.CpAsyncBulkSharedCTAToGlobalOp, per_thread=TakesPerThread.ITSELF)
+def _bulk_store(agent: Agent, op: Operation, *operands: Any) -> None:
+    """Each thread stores from a place of its own to a place of its own: one work for all of them."""
+    copies = [_stored_by_thread(agent, op, lane, row) for lane, row in rows_of_threads(agent, operands)]
+    if len(copies) == 1:
+        sources = [(copies[0].source, parts_of_some(agent, copies[0].source.region))]
+        targets = [(copies[0].target, parts_of_some(agent, copies[0].target.region))]
+    else:
+        report_collisions(agent, op, [(copy.lane, copy.target, copy.source) for copy in copies])
+        sources = [(w.view, w.parts) for w in windows_of_all([(copy.lane, copy.source) for copy in copies])]
+        targets = [(w.view, w.parts) for w in windows_of_all([(copy.lane, copy.target) for copy in copies])]
+
+    def put(held: Sequence[Any]) -> None:
+        for copy, data in zip(copies, held, strict=True):
+            agent.machine.write(copy.target, data)
+
+    start_store(
+        agent,
+        op,
+        [Touch(view, False, Proxy.ASYNC, parts=parts) for view, parts in sources],
+        [Touch(view, True, Proxy.ASYNC, parts=parts) for view, parts in targets],
+        sum(copy.source.region.byte_count for copy in copies),
+        kind="a bulk store",
+        fetch=lambda: [agent.machine.read(copy.source) for copy in copies],
+        put=put,
+    )
+
+
+def _stored_by_thread(agent: Agent, op: Operation, lane: int, operands: Sequence[Any]) -> CopyOfThread:
+    target, source, size, *_hints = operands
+    count = agent.known(size, op, "copies")
     out_of: View = agent.known(source, op, "copies from").bytes(count)
-
-    def put(held: Any) -> None:
-        agent.machine.write(into, held)
-
-    _start_store(agent, op, out_of, put, [Touch(into, True, Proxy.ASYNC)], count)
+    return CopyOfThread(lane, out_of, agent.known(target, op, "copies to").bytes(count))
 
 
 @sync(
@@ -146,7 +197,17 @@ def _store_box(agent: Agent, op: Any, values: dict[SSAValue, Any]) -> None:
     is_atomic = isinstance(op, bulk.CpAsyncBulkTensorReduceOp)
     box = writing_box(agent, op, descriptor, coordinates, is_atomic=is_atomic)
     put = writer_of(agent, op, descriptor, coordinates, source, _combining(op) if is_atomic else None)
-    _start_store(agent, op, source.bytes(count), put, [reading_descriptor(descriptor), box], count)
+    out_of = source.bytes(count)
+    start_store(
+        agent,
+        op,
+        [Touch(out_of, False, Proxy.ASYNC, parts=parts_of_some(agent, out_of.region))],
+        [reading_descriptor(descriptor), box],
+        count,
+        kind="a bulk store",
+        fetch=lambda: agent.machine.read(out_of),
+        put=put,
+    )
 
 
 REDUCTIONS: dict[TMAReduxKind, Callable[[Any, Any], Any]] = {
@@ -169,13 +230,6 @@ def _combining(op: bulk.CpAsyncBulkTensorReduceOp) -> Callable[[Any, Any], Any]:
             return REDUCTIONS[op.red_kind.data](old, given)
 
     return combine
-
-
-def _start_store(
-    agent: Agent, op: Operation, out_of: View, put: Callable[[Any], None] | None, writes: list[Touch], count: int
-) -> None:
-    reading = Touch(out_of, False, Proxy.ASYNC, parts=parts_of_some(agent, out_of.region))
-    start_store(agent, op, reading, writes, count, kind="a bulk store", put=put)
 
 
 @sync(bulk.CpAsyncBulkCommitGroupOp)

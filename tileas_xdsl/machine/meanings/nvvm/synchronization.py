@@ -23,9 +23,8 @@ from typing import Any
 from xdsl.ir import Operation
 
 from tileas_xdsl.analysis.answers import AnswerUse, use_of_answer
-from tileas_xdsl.analysis.grid_dependence import waits_for_grids
 from tileas_xdsl.dialects.nvvm import bulk, cp_async, fence, mbarrier, registers, thread
-from tileas_xdsl.dialects.nvvm.attributes import MemScope, SetMaxRegisterAction
+from tileas_xdsl.dialects.nvvm.attributes import MemScope
 from tileas_xdsl.dialects.nvvm.barrier import (
     Barrier0Op,
     BarrierArriveOp,
@@ -42,7 +41,6 @@ from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.assumptions import CLUSTER_AS_ONE, ORDERS_ITS_WARP
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.happens_before import FENCE_SPACES, Knowledge
-from tileas_xdsl.machine.core.malformed import end_malformed
 from tileas_xdsl.machine.core.meaning import effect, pure, refused, suspends, sync
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND, Crosses, TakesPerThread
@@ -56,9 +54,8 @@ from tileas_xdsl.machine.core.synchronization import (
     StateToken,
 )
 from tileas_xdsl.machine.core.threads.block_barriers import NamedBarriers, leave_block, threads_left
-from tileas_xdsl.machine.core.threads.by_thread import per_thread
+from tileas_xdsl.machine.core.threads.by_thread import per_thread, rows_of_threads
 from tileas_xdsl.machine.core.threads.clusters import is_in_another_block, name_in_block
-from tileas_xdsl.machine.core.threads.earlier_grids import launch_dependents, wait_for_earlier_grids
 from tileas_xdsl.machine.core.threads.hardware import WARP, PerThread, Varies
 from tileas_xdsl.machine.core.values import UNKNOWN, wrap
 from tileas_xdsl.machine.core.violations import Party, UnsupportedError, Violation, ViolationKind
@@ -91,19 +88,7 @@ from tileas_xdsl.machine.parts.copy_groups import (
 )
 from tileas_xdsl.machine.parts.divergence import predicated
 from tileas_xdsl.machine.parts.instructions.proxy_fences import fence_inits, fence_proxies
-from tileas_xdsl.machine.parts.operand_ranges import (
-    ARRIVE_COUNT,
-    BARRIER_NUMBER,
-    GROUPS,
-    INIT_COUNT,
-    PARITY,
-    THREAD_COUNT,
-    TX_COUNT,
-    Range,
-    require_in_range,
-)
 from tileas_xdsl.machine.parts.placed_barriers import ClusterArrival, PlacedBarrier, publish_inits
-from tileas_xdsl.machine.parts.register_pool import lower_registers, note_executed, raise_registers, warps_of_agent
 from tileas_xdsl.machine.parts.tensor_maps import acquire_map, release_maps
 from tileas_xdsl.machine.parts.thread_numbers import (
     Reading,
@@ -134,6 +119,10 @@ def _own_barrier_at(agent: Agent, op: Operation, address: Any) -> PlacedBarrier:
     return use_barrier(agent, op, place)
 
 
+MOST_ARRIVALS = (1 << 20) - 1
+"""Of one phase, as PTX has it (`mbarrier.init`)."""
+
+
 @sync(mbarrier.MBarrierInitOp, per_thread=TakesPerThread.ITSELF)
 def _init(agent: Agent, op: Operation, address: Any, count: Any, predicate: Any = True) -> None:
     with predicated(agent, op, predicate) as threads:
@@ -146,7 +135,8 @@ def _make(agent: Agent, op: Operation, address: Any, count: Any, threads: int) -
     place: Pointer = agent.known(address, op, "makes a barrier at")
     must_be_own(agent, op, place, "makes a barrier")
     expected = agent.known(count, op, "takes as its count")
-    require_in_range(agent, op, expected, INIT_COUNT)
+    if not 1 <= expected <= MOST_ARRIVALS:
+        raise UnsupportedError(op, f"makes a barrier for {expected} arrivals; it is made for 1 to {MOST_ARRIVALS}")
     make_barrier(agent, op, place, expected, threads)
 
 
@@ -160,7 +150,6 @@ def _inval(agent: Agent, op: Operation, address: Any) -> None:
 def _count(agent: Agent, op: Operation, rest: tuple[Any, ...]) -> int:
     """How many arrivals the op makes: its count (or 1) for each thread."""
     each = agent.known(rest[0], op, "takes as its count") if rest else 1
-    require_in_range(agent, op, each, ARRIVE_COUNT)
     return each * agent.threads
 
 
@@ -217,7 +206,7 @@ def _arrive_drop(agent: Agent, op: Operation, address: Any, *count: Any) -> int 
 
 @sync(mbarrier.MBarrierExpectTxOp)
 def _expect_tx(agent: Agent, op: Operation, address: Any, size: Any) -> None:
-    barrier, count = barrier_at(agent, op, address).state, _bytes(agent, op, size) * agent.threads
+    barrier, count = barrier_at(agent, op, address).state, agent.known(size, op, "expects") * agent.threads
     expect_bytes(agent, barrier, op, count)
     phase = barrier.phases_completed
     agent.machine.happened(agent, op, "expect", f"expects {count} bytes at {barrier.name}", on=barrier, turn=phase)
@@ -226,14 +215,7 @@ def _expect_tx(agent: Agent, op: Operation, address: Any, size: Any) -> None:
 @sync(mbarrier.MBarrierCompleteTxOp)
 def _complete_tx(agent: Agent, op: Operation, address: Any, size: Any) -> None:
     barrier = barrier_at(agent, op, address).state
-    report_bytes(agent, barrier, op, _bytes(agent, op, size) * agent.threads)
-
-
-def _bytes(agent: Agent, op: Operation, size: Any) -> int:
-    """How many bytes each thread expects, or reports."""
-    count = agent.known(size, op, "takes as its number of bytes")
-    require_in_range(agent, op, count, TX_COUNT)
-    return count
+    report_bytes(agent, barrier, op, agent.known(size, op, "completes") * agent.threads)
 
 
 @sync(mbarrier.MBarrierArriveExpectTxOp, mbarrier.MBarrierArriveDropExpectTxOp, per_thread=TakesPerThread.ITSELF)
@@ -242,7 +224,7 @@ def _arrive_expect_tx(
 ) -> int | StateToken | None:
     with predicated(agent, op, predicate) as threads:
         if threads:
-            return _arrive_with_bytes(agent, op, address, _bytes(agent, op, size))
+            return _arrive_with_bytes(agent, op, address, agent.known(size, op, "expects"))
     note_switched_off(agent, op, agent.known(address, op, "uses a barrier at"))
     return None
 
@@ -266,9 +248,8 @@ def _state(agent: Agent, op: Operation, barrier: PhaseBarrier, phase: int) -> in
 
 @suspends(mbarrier.MBarrierTryWaitParityOp)
 def _try_wait_parity(agent: Agent, op: Operation, address: Any, parity: Any, *_ticks: Any) -> Answer:
-    barrier, wanted = _own_barrier_at(agent, op, address).state, agent.known(parity, op, "waits for")
-    require_in_range(agent, op, wanted, PARITY)
-    return wait_for_parity(agent, barrier, wanted, op)
+    barrier = _own_barrier_at(agent, op, address).state
+    return wait_for_parity(agent, barrier, agent.known(parity, op, "waits for") & 1, op)
 
 
 _use_of_answer = per_op(use_of_answer)
@@ -284,8 +265,6 @@ def _test(agent: Agent, op: WaitOp, address: Any, which: Any, *_ticks: Any) -> A
     barrier, wanted = _own_barrier_at(agent, op, address).state, agent.known(which, op, "asks for")
     if isinstance(wanted, StateToken):
         wanted = _phase_of(wanted, barrier, op)
-    elif not _names_state(op):
-        require_in_range(agent, op, wanted, PARITY)
     use = _use_of_answer(agent, op)
     if use is AnswerUse.SPINS:
         return _wait_until_over(agent, op, barrier, wanted)
@@ -361,23 +340,19 @@ def _succeed(_agent: Agent, _op: Operation, _: None) -> Answer:
 
 @sync(cp_async.CpAsyncOp, per_thread=TakesPerThread.ITSELF)
 def _cp_async(agent: Agent, op: Any, *operands: Any) -> None:
-    if agent.is_elected or not any(isinstance(operand, PerThread) for operand in operands):
-        copy = _copy_of_thread(agent, op, 0, operands)
-        issue_copy(agent, op, copy.source, copy.target)
-        return
-    rows = [(lane, [_of_lane(operand, lane) for operand in operands]) for lane in agent.lanes]
-    issue_copies(agent, op, [_copy_of_thread(agent, op, lane, row) for lane, row in rows])
-
-
-def _of_lane(operand: Any, lane: int) -> Any:
-    return operand.values[lane] if isinstance(operand, PerThread) else operand
+    copies = [_copy_of_thread(agent, op, lane, row) for lane, row in rows_of_threads(agent, operands)]
+    if len(copies) == 1:
+        issue_copy(agent, op, copies[0].source, copies[0].target)
+    else:
+        issue_copies(agent, op, copies)
 
 
 def _copy_of_thread(agent: Agent, op: Any, lane: int, operands: Sequence[Any]) -> CopyOfThread:
     target, source, *read_size = operands
     size = op.size.value.data
     read = agent.known(read_size[0], op, "reads") if read_size else size
-    require_in_range(agent, op, read, Range(f"reads {{}} of {size} bytes", 0, size, "cp.async"))
+    if not 0 <= read <= size:
+        raise UnsupportedError(op, f"reads {read} of {size} bytes, which has no meaning; read 0 to {size}")
     into: View = agent.known(target, op, "copies to").bytes(size)
     return CopyOfThread(lane, agent.known(source, op, "copies from").bytes(read), into)
 
@@ -389,7 +364,6 @@ def _cp_async_commit(agent: Agent, op: Operation) -> None:
 
 @suspends(cp_async.CpAsyncWaitGroupOp)
 def _cp_async_wait(agent: Agent, op: Any) -> Answer:
-    require_in_range(agent, op, op.n.value.data, GROUPS)
     return wait_for_own_copies(agent, op, [CP_ASYNC], op.n.value.data)
 
 
@@ -408,8 +382,7 @@ def _rendezvous(agent: Agent, op: Operation, name: str, expected: int, *, of_all
     if not barrier.arrived:
         barrier.expected, barrier.is_of_all = expected, of_all
     if barrier.expected != expected and not (of_all and barrier.is_of_all):
-        role = f"uses {name} with {expected} threads, and those who have arrived with {barrier.expected}"
-        end_malformed(agent, op, role, "one number of threads for all that meet at a barrier")
+        raise UnsupportedError(op, f"uses {name} with {expected} threads here and {barrier.expected} elsewhere")
     return barrier
 
 
@@ -456,11 +429,8 @@ def _saw_generation(agent: Agent, op: Operation, _: None, condition: RendezvousC
 def _barrier_numbered(agent: Agent, op: Any, operands: tuple[Any, ...]) -> Rendezvous:
     values = dict(zip(op.operands, operands, strict=True))
     number = 0 if op.barrier_id is None else agent.known(values[op.barrier_id], op, "takes as its barrier")
-    require_in_range(agent, op, number, BARRIER_NUMBER)
     threads = op.number_of_threads
     expected = threads_left(agent) if threads is None else agent.known(values[threads], op, "waits for")
-    if threads is not None and agent.hardware is not None:
-        require_in_range(agent, op, expected, THREAD_COUNT)
     return _rendezvous(agent, op, f"barrier {number}", expected, of_all=threads is None)
 
 
@@ -506,7 +476,7 @@ def _cluster_wait(agent: Agent, op: Operation) -> Answer:
     arrival = agent.part(ClusterArrival)
     barrier, arrival.barrier = arrival.barrier, None
     if barrier is None:
-        end_malformed(agent, op, "waits at the cluster barrier without having arrived at it", "an arrival before")
+        raise UnsupportedError(op, "waits at the cluster barrier without having arrived at it")
     return pass_barrier(agent, op, barrier, arrival.generation)
 
 
@@ -566,7 +536,9 @@ def _elect(agent: Agent, op: Operation, *_mask: Any) -> Any:
     fence.FenceScClusterOp,
     fence.FenceSyncRestrictOp,
     fence.FenceProxySyncRestrictOp,
+    registers.SetMaxRegisterOp,
     thread.NanosleepOp,
+    GriddepcontrolOp,
     bulk.PrefetchOp,
     bulk.CpAsyncBulkPrefetchOp,
     bulk.CpAsyncBulkTensorPrefetchOp,
@@ -574,27 +546,6 @@ def _elect(agent: Agent, op: Operation, *_mask: Any) -> Any:
 )
 def _no_effect_here(_agent: Agent, _op: Operation, *_operands: Any) -> None:
     """Nothing: the op orders what the machine keeps in order anyway, or changes only the speed."""
-
-
-@sync(GriddepcontrolOp)
-def _grid_dependency(agent: Agent, op: GriddepcontrolOp) -> None:
-    if waits_for_grids(op):
-        wait_for_earlier_grids(agent, op)
-    else:
-        launch_dependents(agent)
-
-
-@suspends(registers.SetMaxRegisterOp)
-def _set_max_register(agent: Agent, op: registers.SetMaxRegisterOp) -> Answer:
-    """A warp gives registers back, or waits until the pool of the block has those that it lacks (`register_pool`)."""
-    if agent.threads != agent.size:
-        end_malformed(agent, op, "is executed by some threads of a warp", "a branch that all threads of the warp take")
-    warps, count = warps_of_agent(agent), op.reg_count.value.data
-    note_executed(agent, op, warps)
-    if op.action.data is SetMaxRegisterAction.INCREASE:
-        return raise_registers(agent, op, warps, count)
-    lower_registers(agent, op, warps, count)
-    return None
 
 
 @sync(SyncWarpOp)

@@ -49,20 +49,21 @@ def start_load(
 def start_store(
     agent: Agent,
     op: Operation,
-    reading: Touch,
+    readings: Sequence[Touch],
     writes: Sequence[Touch],
     size: int,
     *,
     kind: str,
+    fetch: Callable[[], Any] | None = None,
     put: Callable[[Any], None] | None = None,
 ) -> None:
-    """Issue a read of the source, and then the writes, which `put` does with what was read."""
+    """Issue a read of the source, and then the writes: `put` does them with what `fetch` gives."""
     machine = agent.machine
     held: list[Any] = []
-    take = (lambda: held.append(machine.read(reading.view))) if machine.with_data else None
+    take = (lambda: held.append(fetch())) if machine.with_data and fetch is not None else None
     deliver = (lambda: put(held.pop())) if machine.with_data and put is not None else None
     label = f"{kind} of {size} bytes"
-    read = agent.issue(op, [reading], take, label=f"the reading of {label}", engine="tma")
+    read = agent.issue(op, list(readings), take, label=f"the reading of {label}", engine="tma")
     behind = [machine.event_of(read, "the source is read")]
     written = agent.issue(op, list(writes), deliver, label=label, engine="memory", dependencies=behind)
     written.ends_with_grid = True
