@@ -42,6 +42,11 @@ SHORT = {
     "$row": "!tt.tensordesc<1x64xf16, #shared>",
     "$a": "!ttg.memdesc<128x64xf16, #shared, #smem, mutable>",
     "$acc": "!ttg.memdesc<128x64xf32, #tmem, #ttng.tensor_memory, mutable>",
+    "$plain": "!ttg.memdesc<128x64xf32, #words, #smem, mutable>",
+    "$a8": "!ttg.memdesc<128x64xf8E4M3FN, #bytes, #smem, mutable>",
+    "$b8": "!ttg.memdesc<64x64xf8E4M3FN, #bytes, #smem, mutable>",
+    "$factors": "!ttg.memdesc<128x2xi8, #factors, #ttng.tensor_memory, mutable>",
+    "$scales": "tensor<128x2xi8, #wide>",
     "$regs": "tensor<128x64xf32, #wide>",
     "$ready": "nvvm.mbarrier.try_wait.parity",
     "$ticks": "%ticks : !llvm.ptr<3>, i32, i32",
@@ -59,6 +64,9 @@ ABOVE = """
 #mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}>
 #shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
 #line = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
+#words = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 32}>
+#bytes = #ttg.nvmma_shared<{swizzlingByteWidth = 64, transposed = false, elementBitWidth = 8}>
+#factors = #ttng.tensor_memory_scales_encoding<>
 #tmem = #ttng.tensor_memory_encoding<blockM = 128, blockN = 64, colStride = 1>
 #smem = #ttg.shared_memory
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "TARGET",
@@ -198,6 +206,8 @@ IN_PAIRS = {
         "warp_group_dot_wait",
         "tc_gen5_mma",
         "tc_gen5_commit",
+        "tc_gen5_mma_scaled",
+        "tmem_copy",
         "tmem_alloc",
         "tmem_load",
         "tmem_store",
