@@ -132,3 +132,59 @@ def test_a_wait_between_them_orders_them(name: str) -> None:
     *before, last = IN_NO_ORDER[name]
     report = judged(*before, DONE, last, DONE.replace("%c0", "%c1"))
     assert report.verdict is Verdict.SAFE, report
+
+
+# Where allocations lie --------------------------------------------------------------------------------------------------
+
+HALF = ACC.replace("128x128xf32", "128x128xf16")
+
+
+def placed(name: str, column: int, kind: str = ACC, row: int = 0) -> str:
+    where = f"tensor_memory_col_offset = {column} : i32, tensor_memory_row_offset = {row} : i32"
+    return f"    %{name} = ttng.tmem_alloc {{{where}}} : () -> {kind}"
+
+
+def product_into(name: str) -> str:
+    return ASYNCHRONOUS.replace("%acc", f"%{name}")
+
+
+def load_of(name: str) -> str:
+    return LOAD.replace("%acc", f"%{name}").replace("%r", f"%of_{name}")
+
+
+@pytest.mark.parametrize(("column", "kinds"), [(128, []), (127, ["race"]), (0, ["race"]), (64, ["race"]), (256, [])])
+def test_allocations_lie_in_the_columns_that_the_text_says(column: int, kinds: list[str]) -> None:
+    lines = (placed("one", 0), placed("two", column), product_into("one"), load_of("two"), DONE)
+    assert judged(*lines).kinds == kinds
+
+
+def test_columns_may_be_used_again_when_what_was_there_is_complete() -> None:
+    lines = (placed("one", 0), placed("two", 64), product_into("one"), DONE, load_of("one"), product_into("two"))
+    report = judged(*lines, DONE.replace("%c0", "%c1"), load_of("two"))
+    assert report.verdict is Verdict.SAFE, report
+
+
+def test_narrow_elements_take_half_the_columns() -> None:
+    load = f"    %p2 = ttng.tmem_load %half : {HALF} -> tensor<128x128xf16, #blocked>"
+    for column, kinds in ((64, []), (63, ["race"])):
+        assert judged(placed("half", 0, HALF), placed("one", column), product_into("one"), load, DONE).kinds == kinds
+
+
+def test_tiles_in_other_rows_are_apart() -> None:
+    small = ACC.replace("128x128xf32", "64x128xf32").replace(
+        "#tmem", "#ttng.tensor_memory_encoding<blockM = 64, blockN = 128, colStride = 1>"
+    )
+    for row, kinds in ((16, []), (0, ["race"])):
+        stores = [
+            f"    %{name} = ttng.tmem_subslice %{of} {{offset = 0 : i32}} : {small} -> {small}"
+            for name, of in (("u", "one"), ("v", "two"))
+        ]
+        works = [f"    ttng.tmem_copy %y, %{name} : {Y}, {small}" for name in ("u", "v")]
+        lines = (placed("one", 0, small), placed("two", 0, small, row), *stores, *works, DONE)
+        assert judged(*lines).kinds == kinds
+
+
+def test_what_is_not_followed_is_open_only_where_columns_are_shared() -> None:
+    assert judged(placed("sc", 128, S), placed("one", 0), product_into("one"), DONE).kinds == []
+    report = judged(placed("sc", 127, S), placed("one", 0), product_into("one"), DONE)
+    assert report.verdict is Verdict.UNDECIDED

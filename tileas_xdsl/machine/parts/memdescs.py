@@ -3,26 +3,32 @@ Storage that Triton allocates in shared and tensor memory, and views of it.
 
 An allocation is one place for each op and agent: in a loop all turns get the same bytes, for the compiler lays them out
 once. Where they are deallocated and allocated again, it is the same place, too.
+
+Where the text says in which columns of tensor memory an allocation lies (`tensor_memory_col_offset`, by Triton's pass
+`triton-tensor-memory-allocation`), it lies there: two that share columns share bytes. A tile of 128 rows takes all
+lanes; one of 64 takes 16 of each 32, which lie here side by side.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import FixedBitwidthType, i64
+from xdsl.dialects.builtin import FixedBitwidthType, IntegerAttr, i32, i64
 from xdsl.ir import Attribute, BlockArgument, Operation
 
 from tileas_xdsl.dialects.triton.types import MemDescType
 from tileas_xdsl.machine.arguments import ArgumentError, name_of
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.assumptions import BLOCKS_ALIKE
+from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.memory import MemoryObject, View, row_major_strides
-from tileas_xdsl.machine.core.state import Canvas, OwnPart
+from tileas_xdsl.machine.core.state import Canvas, OwnPart, SharedPart
 from tileas_xdsl.machine.core.values import ElementType, element_type
-from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.machine.parts.blocks_alone import blocks_of_cluster
 from tileas_xdsl.machine.tiles.pointers import Pointer
 
@@ -85,6 +91,10 @@ def allocate(agent: Agent, op: Operation, kind: MemDescType) -> View:
         agent.machine.assume(BLOCKS_ALIKE)
     objects = agent.part(Places).objects
     base = objects.get(op)
+    if base is None and COLUMN in op.attributes and kind.is_in_tensor_memory:
+        placed = _placed(agent, op, kind)
+        if placed is not None:
+            return placed
     if base is None:
         name = op.results[0].name_hint or "buffer"
         element = element_in_memory(op, kind.element)
@@ -92,6 +102,81 @@ def allocate(agent: Agent, op: Operation, kind: MemDescType) -> View:
         base.holds_barriers = kind.element == i64
     base.lifetime_over = False
     return base.whole()
+
+
+# In columns of tensor memory ---------------------------------------------------------------------------------------
+
+COLUMN, ROW = "tensor_memory_col_offset", "tensor_memory_row_offset"
+LANES, COLUMNS = 128, 512
+WORD = ElementType(i32, np.dtype(np.int32))
+"""A cell: one column of one lane."""
+LANES_OF_WARP = 32
+IN_TILE = re.compile(r"(blockM|colStride) = (\d+)")
+"""The rows of a tile, and the elements from one column of a tile to the next."""
+
+
+class CellsOfBlock(SharedPart):
+    """The tensor memory of the block: its lanes, and the columns of each."""
+
+    def __init__(self) -> None:
+        self.base = MemoryObject("tensor memory", (LANES, COLUMNS), WORD, "tensor")
+
+    def draw(self, canvas: Canvas) -> None:
+        canvas.thing(self.base)
+
+
+def _number(op: Operation, name: str) -> int:
+    attribute = op.attributes.get(name)
+    return attribute.value.data if isinstance(attribute, IntegerAttr) else 0
+
+
+def _placed(agent: Agent, op: Operation, kind: MemDescType) -> View | None:
+    """
+    Where `op` says that it lies; None where that makes no difference, for its columns belong to it alone.
+
+    Raises `UndecidedError` for columns of another allocation whose rows lie otherwise than lane by lane.
+    """
+    base = agent.machine.part(CellsOfBlock).base
+    strides = _strides_in_columns(op, kind)
+    start = _number(op, ROW) // (LANES_OF_WARP // 2) * (LANES // 2) * base.strides[0] + _number(op, COLUMN) * WORD.size
+    if strides is not None:
+        return View(base, start, kind.extents, strides, element_in_memory(op, kind.element))
+    if _shares_columns(agent, op):
+        raise UndecidedError(op, "lies in columns of another allocation, in a form whose rows are not followed")
+    return None
+
+
+def _strides_in_columns(op: Operation, kind: MemDescType) -> tuple[int, ...] | None:
+    """Bytes from one index to the next, of a tile that takes all lanes, or half of them; None for any other."""
+    form = {name: int(number) for name, number in IN_TILE.findall(str(kind.encoding))}
+    *buffers, rows, columns = kind.extents
+    if rows != form.get("blockM") or rows not in (LANES, LANES // 2):
+        return None
+    along_row = element_in_memory(op, kind.element).size * form.get("colStride", 1)
+    inner = row_major_strides((*buffers, 1), columns * along_row)[:-1] if buffers else ()
+    return (*inner, COLUMNS * WORD.size, along_row)
+
+
+@per_op
+def _shares_columns(op: Operation) -> bool:
+    """Whether the columns of another allocation of the module overlap with those of `op`."""
+    module: Operation = op
+    while (above := module.parent_op()) is not None:
+        module = above
+    own = _columns(op)
+    others = (other for other in module.walk() if other is not op and COLUMN in other.attributes)
+    return any(own.start < each.stop and each.start < own.stop for each in map(_columns, others))
+
+
+def _columns(op: Operation) -> range:
+    """The columns of an allocation, at least."""
+    kind = cast("MemDescType", op.results[0].type)
+    start, size = _number(op, COLUMN), prod(kind.extents) * element_in_memory(op, kind.element).size
+    lanes = LANES_OF_WARP if "scales" in kind.encoding.name else min(kind.extents[-2], LANES)
+    return range(start, start + -(-size // (lanes * WORD.size)))
+
+
+# Views ----------------------------------------------------------------------------------------------------------------
 
 
 def subview(op: Operation, view: View, offsets: list[int], kind: MemDescType) -> View:
@@ -107,6 +192,9 @@ def reinterpreted(op: Operation, view: View, kind: MemDescType) -> View:
     """The bytes of `view` under the element type and the shape of `kind`, as far as it has so many."""
     element = element_in_memory(op, kind.element)
     size = prod(kind.extents) * element.size
+    in_columns = _strides_in_columns(op, kind) if view.base.shape == (LANES, COLUMNS) else None
+    if in_columns is not None and view.base.element is WORD and size <= view.region.byte_count:
+        return View(view.base, view.offset, kind.extents, in_columns, element)
     if not view.is_contiguous:
         raise UnsupportedError(op, f"gives another type to a part of '{view.base.name}' with gaps in it")
     if size > view.region.byte_count:
