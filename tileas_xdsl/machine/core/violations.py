@@ -6,7 +6,7 @@ One report a work. Asynchronous work that nobody waits for is reported once, at 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, NoReturn
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, NoReturn
 from xdsl.ir import Operation
 
 from tileas_xdsl.diagnostics import location_of, op_name
+from tileas_xdsl.machine.core.evidence import Misuse
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent
@@ -175,14 +176,20 @@ class StuckError(Exception):
 # What an op may not do by its manual --------------------------------------------------------------------------------
 
 
-def report_malformed(agent: Agent, op: Operation, role: str, rule: str, *, stuck: bool = False) -> None:
-    """Report `op`, which does `role` ("takes 16 as its barrier"); `rule` says in words what it may do."""
+def report_malformed(
+    agent: Agent, op: Operation, role: str, rule: str, *, stuck: bool = False, about: Sequence[object] = ()
+) -> None:
+    """
+    Report `op`, which does `role` ("takes 16 as its barrier"); `rule` says in words what it may do. The witness shows
+    what has happened to the things that it is `about`.
+    """
     party = Party(op, agent.name, agent.iteration, role)
     message = "an op is used in a way that its manual leaves undefined"
-    agent.machine.report(Violation(ViolationKind.MALFORMED, message, (party,), rule, stuck=stuck))
+    violation = Violation(ViolationKind.MALFORMED, message, (party,), rule, stuck=stuck)
+    agent.machine.report(violation, Misuse(agent, about, [party]))
 
 
-def end_malformed(agent: Agent, op: Operation, role: str, rule: str) -> NoReturn:
+def end_malformed(agent: Agent, op: Operation, role: str, rule: str, *, about: Sequence[object] = ()) -> NoReturn:
     """The same for an op after which nothing that follows has a meaning. Raises `NoMeaningError`."""
-    report_malformed(agent, op, role, rule, stuck=True)
+    report_malformed(agent, op, role, rule, stuck=True, about=about)
     raise NoMeaningError

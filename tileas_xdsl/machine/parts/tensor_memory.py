@@ -171,7 +171,8 @@ def check_permit(agent: Agent, op: Operation) -> None:
     """Report an allocation after the block has given up its permit to allocate. Raises `NoMeaningError` then."""
     if tensor_memory(agent).is_relinquished:
         role = "allocates after the block has given up its permit to"
-        end_malformed(agent, op, role, "allocations only before tcgen05.relinquish_alloc_permit")
+        rule = "allocations only before tcgen05.relinquish_alloc_permit"
+        end_malformed(agent, op, role, rule, about=[tensor_memory(agent).base])
 
 
 def give_up_permit(agent: Agent, op: Operation) -> None:
@@ -179,6 +180,7 @@ def give_up_permit(agent: Agent, op: Operation) -> None:
     memory = tensor_memory(agent)
     come_for(agent, op, "an end of allocations", memory.base.name, memory.comers)
     memory.is_relinquished = True
+    _note(agent, op, "gives up the permit of the block to allocate")
 
 
 def take_columns(agent: Agent, op: Operation, count: int) -> int:
@@ -193,7 +195,12 @@ def take_columns(agent: Agent, op: Operation, count: int) -> int:
     memory.allocations[start] = Allocation(start, count, party)
     come_for(agent, op, "columns", memory.base.name, memory.comers)
     _open_again(agent, memory, range(start, start + count))
+    _note(agent, op, f"allocates columns {start} to {start + count - 1} of tensor memory")
     return start
+
+
+def _note(agent: Agent, op: Operation, text: str) -> None:
+    agent.machine.happened(agent, op, "allocate", text, on=tensor_memory(agent).base)
 
 
 def _open_again(agent: Agent, memory: TensorMemory, columns: range) -> None:
@@ -227,10 +234,12 @@ def give_columns_back(agent: Agent, op: Operation, place: Pointer, count: int) -
     taken = memory.allocations.get(place.offset)
     if taken is None or taken.count != count:
         role = f"gives {count} columns back from {place.offset} on"
-        end_malformed(agent, op, role, "the columns that one tcgen05.alloc has given, all of them, and once")
+        rule = "the columns that one tcgen05.alloc has given, all of them, and once"
+        end_malformed(agent, op, role, rule, about=[memory.base])
     del memory.allocations[place.offset]
     columns = range(place.offset, place.offset + count)
     memory.given_back.append(GivenBack(columns, op, agent.number, agent.moment))
+    _note(agent, op, f"gives columns {columns.start} to {columns.stop - 1} of tensor memory back")
 
 
 def report_what_is_kept(first: Agent) -> None:
@@ -269,7 +278,8 @@ def allocated_cells(agent: Agent, op: Operation, place: Pointer, lanes: int, col
             f"reaches {columns} columns of {lanes} lanes from lane {lane}, column {column} on, of which {left} columns "
             "are allocated"
         )
-        end_malformed(agent, op, role, "columns that a tcgen05.alloc has given, before their tcgen05.dealloc")
+        rule = "columns that a tcgen05.alloc has given, before their tcgen05.dealloc"
+        end_malformed(agent, op, role, rule, about=[memory.base])
     return cells(op, place, lanes, columns)
 
 
