@@ -50,13 +50,13 @@ from tileas_xdsl.machine.core.calling import execute, execute_on
 from tileas_xdsl.machine.core.code import Code
 from tileas_xdsl.machine.core.conflicts import violation_of_conflict
 from tileas_xdsl.machine.core.deadline import NO_DEADLINE, Deadline, TimeUpError
-from tileas_xdsl.machine.core.evidence import Unordered
+from tileas_xdsl.machine.core.evidence import Misuse, Unordered
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.opaque_numbers import Grid, OpaqueNumber, PartsOfArrays, SumOfIds
 from tileas_xdsl.machine.core.orders import Lazy, Order
 from tileas_xdsl.machine.core.standstill import deadlock_of
-from tileas_xdsl.machine.core.violations import Party, UndecidedError, Violation, ViolationKind
+from tileas_xdsl.machine.core.violations import MistakeError, Party, UndecidedError, Violation, ViolationKind
 from tileas_xdsl.machine.core.what_if import WhatIf
 from tileas_xdsl.machine.parts.barriers import judge_open_phases
 
@@ -195,6 +195,31 @@ def decide(subject: Subject, scalars: Mapping[str, int]) -> Decision:
     Raises `UndecidedError` where control flow depends on data, `TimeUpError` where the deadline passes before anything
     wrong is found, `UnsupportedError` for ops without a meaning.
     """
+    try:
+        return _decided(subject, scalars)
+    except MistakeError as error:
+        return _mistaken(subject, scalars, error)
+
+
+def _mistaken(subject: Subject, scalars: Mapping[str, int], error: MistakeError) -> Decision:
+    """The decision that a call is wrong at the op of `error`, with the execution that leads there."""
+    machine = subject.machine(Lazy())
+    machine.observer = Investigator()
+    machine.guide = ScriptedAnswers({})
+    with suppress(MistakeError, TimeUpError):
+        subject.execute(machine, scalars)
+    agent = next((each for each in machine.live if each.current_op is error.op), None)
+    if agent is None:
+        violation = error.violation("", ())
+        machine.report(violation)
+    else:
+        violation = error.violation(agent.name, agent.iteration)
+        machine.report(violation, Misuse(agent, [*error.things, agent], violation.parties))
+    return Decision(machine, list(machine.violations.values()), executions=2)
+
+
+def _decided(subject: Subject, scalars: Mapping[str, int]) -> Decision:
+    """The same as `decide`. Raises `MistakeError` where the program does what is not defined."""
     found = explore_answers(partial(_under_answers, subject, scalars))
     inquest = partial(_Inquest, subject, scalars)
     if found.wrong is not None:

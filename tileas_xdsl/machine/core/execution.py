@@ -46,6 +46,7 @@ from tileas_xdsl.machine.core.state import Parts, SharedPart, SharedPartT
 from tileas_xdsl.machine.core.trace import Happening, Trace
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import (
+    MistakeError,
     NoMeaningError,
     StuckError,
     UndecidedError,
@@ -436,7 +437,7 @@ class Machine:
         if base.objects and (name := base.object_under(access.region)) is not None:
             self.report(*violation_of_access_to_object(access, name))
         if base.lifetime_over and not conflicts:
-            raise UnsupportedError(access.op, f"touches '{base.name}' after its end; end its lifetime later")
+            raise MistakeError(access.op, f"touches '{base.name}' after its end; end its lifetime later")
 
     def read_somewhere(self, base: MemoryObject, op: Operation) -> None:
         """`op` reads in `base`, and it is not computed where. Raises `UndecidedError` where that makes a difference."""

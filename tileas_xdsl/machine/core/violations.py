@@ -165,6 +165,30 @@ class DivisionByZeroError(UndefinedCallError):
     complaint = "divides by zero"
 
 
+class MistakeError(UnsupportedError):
+    """
+    The program is wrong where this op is executed: it can be read, and what it does there is not defined. A check
+    reports it as a violation; `things` are what is used against its rules (a ring, a buffer, a barrier).
+    """
+
+    def __init__(self, op: Operation, reason: str, things: Sequence[object] = ()) -> None:
+        super().__init__(op, reason)
+        self.things = things
+
+    def violation(self, agent: str, iteration: tuple[int, ...]) -> Violation:
+        """The violation that `agent` has committed there."""
+        role, _, rule = self.reason.rpartition("; ")
+        party = Party(self.op, agent, iteration, role or rule)
+        message = "an op is used in a way that is not defined"
+        return Violation(
+            ViolationKind.MALFORMED,
+            message,
+            (party,),
+            rule if role else "what the manual of the op asks for",
+            stuck=True,
+        )
+
+
 class NoMeaningError(Exception):
     """What comes next has no meaning, as the violation says that was reported for it: the execution ends here."""
 

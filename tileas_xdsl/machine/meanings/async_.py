@@ -21,7 +21,7 @@ from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND
 from tileas_xdsl.machine.core.standings import Answer, continuation
 from tileas_xdsl.machine.core.synchronization import GroupCondition, PromiseGroup
 from tileas_xdsl.machine.core.values import UNKNOWN
-from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.core.violations import MistakeError, UnsupportedError
 from tileas_xdsl.machine.parts.barriers import come_for
 from tileas_xdsl.machine.parts.tasks import all_awaited, awaited, start_task
 
@@ -138,7 +138,7 @@ def _add_to_group(agent: Agent, op: async_.AddToGroupOp, member: Event, group: P
         come_for(agent, op, "a rank in a group", group.name, group.comers)
     if len(group.members) == group.size:
         reason = f"adds a member to a group of {group.size} that has them all; create the group for as many as it gets"
-        raise UnsupportedError(op, reason)
+        raise MistakeError(op, reason)
     group.members.append(member)
     return len(group.members) - 1
 

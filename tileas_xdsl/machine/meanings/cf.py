@@ -13,7 +13,7 @@ from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.meaning import effect, jump
 from tileas_xdsl.machine.core.standings import Answer
 from tileas_xdsl.machine.core.values import UNKNOWN, unsigned
-from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.core.violations import MistakeError
 from tileas_xdsl.machine.parts.divergent_jumps import branch_to
 from tileas_xdsl.machine.parts.jumps import jump_to
 
@@ -59,4 +59,4 @@ def _assert(agent: Agent, op: cf.AssertOp, condition: Any) -> None:
     if condition is UNKNOWN:
         agent.machine.assume(ASSERTION_HOLDS)
     elif not agent.known(condition, op, "asserts"):
-        raise UnsupportedError(op, f'fails{agent.in_iteration}: "{op.msg.data}"')
+        raise MistakeError(op, f'fails{agent.in_iteration}: "{op.msg.data}"')

@@ -20,7 +20,7 @@ from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.meaning import suspends, sync
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.standings import Answer
-from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.core.violations import MistakeError
 from tileas_xdsl.machine.meanings.memref import element_at
 from tileas_xdsl.machine.parts.barriers import commit, wait_for_groups, wait_for_queue
 from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, CopyToken, GroupToken, copy_groups, issue_copy
@@ -33,7 +33,7 @@ def _copy(agent: Agent, op: Any, *operands: Any) -> CopyToken:
     count = op.dst_elements.value.data
     wanted = agent.known(read[0][0], op, "reads") if read[0] else count
     if not 0 <= wanted <= count:
-        raise UnsupportedError(op, f"reads {wanted} of {count} elements, which has no meaning; read 0 to {count}")
+        raise MistakeError(op, f"reads {wanted} of {count} elements, which has no meaning; read 0 to {count}")
     target = _elements(agent, op, into[0], indices, count)
     # What reads nothing may have an address outside: that is how programs fill with zeros at the edge of an array.
     out_of = _elements(agent, op, source[0], source_indices, wanted) if wanted else _nothing(agent, op, source[0])
@@ -70,9 +70,9 @@ def _create_group(agent: Agent, op: Operation, *tokens: Any) -> GroupToken:
 def _copy_of(agent: Agent, op: Operation, token: Any) -> AsyncWork:
     known = agent.known(token, op, "makes a group of")
     if not isinstance(known, CopyToken):
-        raise UnsupportedError(op, "makes a group of a group; name the tokens of its copies")
+        raise MistakeError(op, "makes a group of a group; name the tokens of its copies")
     if known.work not in copy_groups(agent, CP_ASYNC).uncommitted:
-        raise UnsupportedError(op, "names a copy that is in a group already, or of another thread; name each copy once")
+        raise MistakeError(op, "names a copy that is in a group already, or of another thread; name each copy once")
     return known.work
 
 
@@ -83,9 +83,9 @@ def _wait(agent: Agent, op: Any, token: Any) -> Answer:
         return wait_for_queue(agent, queue, op.num_groups.value.data, op)
     known = agent.known(token, op, "waits for")
     if not isinstance(known, GroupToken):
-        raise UnsupportedError(op, "waits for a copy, and only groups can be waited for; put the copy into a group")
+        raise MistakeError(op, "waits for a copy, and only groups can be waited for; put the copy into a group")
     if known.owner is not agent:
-        raise UnsupportedError(
+        raise MistakeError(
             op, f"waits for a group of {known.owner.name}; only the thread that made a group can wait for it"
         )
     waits, _ = agent.machine.allows(op, None)

@@ -37,7 +37,7 @@ from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuati
 from tileas_xdsl.machine.core.state import Canvas, OwnPart
 from tileas_xdsl.machine.core.synchronization import CounterCondition, MarkCondition, Rendezvous
 from tileas_xdsl.machine.core.values import wrap
-from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.core.violations import MistakeError, UnsupportedError
 from tileas_xdsl.machine.meanings.nvvm.synchronization import (
     arrive_at_barrier,
     barrier_of_all_threads,
@@ -423,7 +423,7 @@ def _signal(agent: Agent, op: Any) -> None:
     _must_be_of_the_workgroup(op)
     own = agent.part(SplitBarrier)
     if own.barrier is not None:
-        raise UnsupportedError(op, "signals a second time; wait at the barrier in between")
+        raise MistakeError(op, "signals a second time; wait at the barrier in between")
     own.barrier = barrier_of_threads(agent, op)
     own.generation = arrive_at_barrier(agent, op, own.barrier)
     leave_in_flight(agent)
@@ -435,7 +435,7 @@ def _wait_signalled(agent: Agent, op: Any) -> Answer:
     own = agent.part(SplitBarrier)
     barrier, own.barrier = own.barrier, None
     if barrier is None:
-        raise UnsupportedError(op, "waits at the barrier without having signalled; signal first")
+        raise MistakeError(op, "waits at the barrier without having signalled; signal first")
     return pass_barrier(agent, op, barrier, own.generation)
 
 

@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import jump, pure
-from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.core.violations import MistakeError
 from tileas_xdsl.machine.tiles.numerics import poison
 
 
@@ -20,4 +20,4 @@ def _poison(agent: Agent, op: Operation) -> Any:
 
 @jump(ub.UnreachableOp)
 def _unreachable(agent: Agent, op: ub.UnreachableOp) -> None:
-    raise UnsupportedError(op, f"is reached{agent.in_iteration}")
+    raise MistakeError(op, f"is reached{agent.in_iteration}")

@@ -25,7 +25,7 @@ from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.evidence import Unordered
 from tileas_xdsl.machine.core.happens_before import Access, Proxy, observe
 from tileas_xdsl.machine.core.memory import MemoryObject
-from tileas_xdsl.machine.core.violations import Party, UnsupportedError, Violation, ViolationKind
+from tileas_xdsl.machine.core.violations import MistakeError, Party, UnsupportedError, Violation, ViolationKind
 
 
 def works_on(agent: Agent, base: MemoryObject) -> list[AsyncWork]:
@@ -51,7 +51,7 @@ def end_lifetime(agent: Agent, op: Operation, base: MemoryObject, *, freed: bool
             op, f"ends '{base.name}' inside an asynchronous scope; do so after waiting for the scope"
         )
     if base.lifetime_over:
-        raise UnsupportedError(op, f"ends '{base.name}' a second time{agent.in_iteration}")
+        raise MistakeError(op, f"ends '{base.name}' a second time{agent.in_iteration}")
     for work in works_on(agent, base):
         _report_undrained(agent, op, base, work, freed)
         observe(agent, [work])

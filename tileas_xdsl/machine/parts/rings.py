@@ -40,7 +40,7 @@ from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuati
 from tileas_xdsl.machine.core.state import Canvas, OwnPart, SharedPart
 from tileas_xdsl.machine.core.synchronization import PhaseBarrier
 from tileas_xdsl.machine.core.values import UNKNOWN, ElementType, element_type
-from tileas_xdsl.machine.core.violations import Party, UnsupportedError, Violation, ViolationKind
+from tileas_xdsl.machine.core.violations import MistakeError, Party, UnsupportedError, Violation, ViolationKind
 from tileas_xdsl.machine.parts.barriers import arrive, expect_bytes, promise_bytes, wait_for_phase
 from tileas_xdsl.machine.parts.shared_storage import take_storage
 from tileas_xdsl.machine.tiles.tiles import VIEW_SPACES, read_tile, residency_of
@@ -386,7 +386,7 @@ def commit(agent: Agent, ring: Ring, k: int, op: Operation) -> Event:
     """Publish stage `k`; returns the event that it is full."""
     slot = slot_of(agent, ring, k, op)
     if k in ring.committed:
-        raise UnsupportedError(op, f"commits stage {k} of {ring.name} a second time; commit each stage once")
+        raise MistakeError(op, f"commits stage {k} of {ring.name} a second time; commit each stage once", [ring])
     ring.committed[k] = op
     ring.committed_by[k] = (agent.name, agent.iteration)
     ring.log.append(("producer", k, ring.slot_number(k), ring.parity(k)))
@@ -425,8 +425,8 @@ def release(agent: Agent, ring: Ring, k: int, op: Operation) -> None:
     """Give the slot of stage `k` back."""
     slot = slot_of(agent, ring, k, op)
     if (agent.number, k) not in ring.held:
-        raise UnsupportedError(
-            op, f"releases stage {k} of {ring.name}, which {agent.name} does not hold; wait for it first"
+        raise MistakeError(
+            op, f"releases stage {k} of {ring.name}, which {agent.name} does not hold; wait for it first", [ring]
         )
     ring.held.discard((agent.number, k))
     slot.releases += 1

@@ -29,7 +29,7 @@ from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND, Tells
 from tileas_xdsl.machine.core.opaque_numbers import block_number
 from tileas_xdsl.machine.core.standings import Answer, give_results
 from tileas_xdsl.machine.core.values import UNKNOWN
-from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
+from tileas_xdsl.machine.core.violations import MistakeError, UndecidedError
 from tileas_xdsl.machine.parts.programs import left, next_program, number_of
 from tileas_xdsl.machine.tiles.numerics import Array
 from tileas_xdsl.machine.tiles.pointers import Pointer
@@ -46,7 +46,7 @@ def _assume(agent: Agent, op: control.AssumeOp, value: Any) -> Any:
     if numbers is not None and agent.machine.with_data:
         for predicate in op.predicates:
             if isinstance(predicate, AssumePredicate) and not _holds(predicate, numbers):
-                raise UnsupportedError(op, f"assumes {predicate}, which does not hold{agent.in_iteration}")
+                raise MistakeError(op, f"assumes {predicate}, which does not hold{agent.in_iteration}")
     return value
 
 
@@ -98,7 +98,7 @@ def _assert(agent: Agent, op: control.AssertOp, condition: Any) -> None:
     if holds is UNKNOWN:
         agent.machine.assume(ASSERTION_HOLDS)
     elif not np.all(holds):
-        raise UnsupportedError(op, f'fails{agent.in_iteration}: "{op.message.data}"')
+        raise MistakeError(op, f'fails{agent.in_iteration}: "{op.message.data}"')
 
 
 # Directives -----------------------------------------------------------------------------------------------------------

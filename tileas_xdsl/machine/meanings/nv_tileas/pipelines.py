@@ -53,7 +53,7 @@ from tileas_xdsl.machine.core.meaning import effect, suspends, sync, terminators
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND
 from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
-from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.core.violations import MistakeError, UnsupportedError
 from tileas_xdsl.machine.meanings.nv_tileas.tokens import as_token
 from tileas_xdsl.machine.parts import rings
 from tileas_xdsl.machine.parts.barriers import promise_arrival
@@ -161,7 +161,7 @@ def _named_stage(agent: Agent, op: Operation, ring: Ring, stage: Any) -> int | N
         return None
     if isinstance(stage, StageIndex):
         if stage.ring is not ring:
-            raise UnsupportedError(op, f"takes an iterator of {stage.ring.name} and a token of {ring.name}")
+            raise MistakeError(op, f"takes an iterator of {stage.ring.name} and a token of {ring.name}", [ring])
         return stage.k
     return int(agent.known(stage, op, "takes as its stage"))
 

@@ -58,7 +58,7 @@ from tileas_xdsl.machine.core.threads.by_thread import per_thread, rows_of_threa
 from tileas_xdsl.machine.core.threads.clusters import is_in_another_block, name_in_block
 from tileas_xdsl.machine.core.threads.hardware import WARP, PerThread, Varies
 from tileas_xdsl.machine.core.values import UNKNOWN, wrap
-from tileas_xdsl.machine.core.violations import Party, UnsupportedError, Violation, ViolationKind
+from tileas_xdsl.machine.core.violations import MistakeError, Party, UnsupportedError, Violation, ViolationKind
 from tileas_xdsl.machine.parts.barrier_lives import (
     end_barrier,
     make_barrier,
@@ -136,7 +136,7 @@ def _make(agent: Agent, op: Operation, address: Any, count: Any, threads: int) -
     must_be_own(agent, op, place, "makes a barrier")
     expected = agent.known(count, op, "takes as its count")
     if not 1 <= expected <= MOST_ARRIVALS:
-        raise UnsupportedError(op, f"makes a barrier for {expected} arrivals; it is made for 1 to {MOST_ARRIVALS}")
+        raise MistakeError(op, f"makes a barrier for {expected} arrivals; it is made for 1 to {MOST_ARRIVALS}")
     make_barrier(agent, op, place, expected, threads)
 
 
@@ -280,7 +280,7 @@ def _test(agent: Agent, op: WaitOp, address: Any, which: Any, *_ticks: Any) -> A
 
 def _phase_of(state: StateToken, barrier: PhaseBarrier, op: Operation) -> int:
     if state.barrier is not barrier:
-        raise UnsupportedError(op, f"waits for a state of {state.barrier.name} at {barrier.name}")
+        raise MistakeError(op, f"waits for a state of {state.barrier.name} at {barrier.name}", [barrier])
     return state.phase
 
 
@@ -352,7 +352,7 @@ def _copy_of_thread(agent: Agent, op: Any, lane: int, operands: Sequence[Any]) -
     size = op.size.value.data
     read = agent.known(read_size[0], op, "reads") if read_size else size
     if not 0 <= read <= size:
-        raise UnsupportedError(op, f"reads {read} of {size} bytes, which has no meaning; read 0 to {size}")
+        raise MistakeError(op, f"reads {read} of {size} bytes, which has no meaning; read 0 to {size}")
     into: View = agent.known(target, op, "copies to").bytes(size)
     return CopyOfThread(lane, agent.known(source, op, "copies from").bytes(read), into)
 
@@ -382,7 +382,7 @@ def _rendezvous(agent: Agent, op: Operation, name: str, expected: int, *, of_all
     if not barrier.arrived:
         barrier.expected, barrier.is_of_all = expected, of_all
     if barrier.expected != expected and not (of_all and barrier.is_of_all):
-        raise UnsupportedError(op, f"uses {name} with {expected} threads here and {barrier.expected} elsewhere")
+        raise MistakeError(op, f"uses {name} with {expected} threads here and {barrier.expected} elsewhere")
     return barrier
 
 
@@ -476,7 +476,7 @@ def _cluster_wait(agent: Agent, op: Operation) -> Answer:
     arrival = agent.part(ClusterArrival)
     barrier, arrival.barrier = arrival.barrier, None
     if barrier is None:
-        raise UnsupportedError(op, "waits at the cluster barrier without having arrived at it")
+        raise MistakeError(op, "waits at the cluster barrier without having arrived at it")
     return pass_barrier(agent, op, barrier, arrival.generation)
 
 
