@@ -56,3 +56,32 @@ def test_a_wait_that_leaves_a_store_is_too_weak_at_the_end(last: bool) -> None:
     assert kinds(f"{loop}\nttng.async_tma_store_wait {READS if last else ALL_BUT_ONE}") == (
         [] if last else ["undrained"]
     )
+
+
+IN_A_PARTITION = """
+ttg.warp_specialize(%b, %d, %n) attributes {requestedRegisters = array<i32: 24>}
+default { ttg.warp_yield }
+partition0(%x: !ttg.memdesc<64x64xf16, #shared, #smem, mutable>, %to: !tt.tensordesc<64x64xf16, #shared>, %m: i32)
+    num_warps(4) {
+  %z = arith.constant 0 : i32
+  ttng.async_tma_copy_local_to_global %to[%z, %z] %x : BUFFER
+  INSIDE
+  ttg.warp_return
+} : (!ttg.memdesc<64x64xf16, #shared, #smem, mutable>, !tt.tensordesc<64x64xf16, #shared>, i32) -> ()
+AFTER
+""".replace("BUFFER", BUFFER)
+WAIT = f"ttng.async_tma_store_wait {READS}"
+
+
+@pytest.mark.parametrize(
+    ("inside", "after", "found", "advised"),
+    [("", "", ["undrained"], 0), ("", WAIT, ["undrained"], 0), (WAIT, "", [], 0), (WAIT, WAIT, [], 1)],
+)
+def test_stores_are_waited_for_by_the_partition_that_issued_them(
+    inside: str, after: str, found: list[str], advised: int
+) -> None:
+    """A wait of another agent waits for nothing, and can go."""
+    body = IN_A_PARTITION.replace("INSIDE", inside).replace("AFTER", after)
+    report = check(module_of("stores", HEAD.replace("BODY", body)))
+    assert report.kinds == found
+    assert len(report.warnings) == advised
