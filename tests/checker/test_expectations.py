@@ -176,3 +176,50 @@ def test_rings_with_an_expectation_apart_are_wrong_from_the_first_turn_on(fill: 
         found[trips] = kinds[0]
     assert found[0] == []
     assert found[1] != []
+
+
+TTGIR = """
+#blocked = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+#shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
+#smem = #ttg.shared_memory
+!tile = !ttg.memdesc<512xf32, #shared, #smem, mutable>
+!barrier = !ttg.memdesc<1xi64, #shared, #smem, mutable>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @k(%p: tensor<512x!tt.ptr<f32>, #blocked>) {
+    %tile = ttg.local_alloc : () -> !tile
+    %bar = ttg.local_alloc : () -> !barrier
+    ttng.init_barrier %bar, COUNT : !barrier
+    ttg.warp_specialize(%tile, %bar)
+    default {
+      %t = ttg.async_copy_global_to_local %p, %tile : tensor<512x!tt.ptr<f32>, #blocked> -> !tile
+      LOADER
+      ttg.warp_yield
+    }
+    partition0(%t0: !tile, %b0: !barrier) num_warps(4) {
+      %c0 = arith.constant 0 : i32
+      READER
+      ttng.wait_barrier %b0, %c0 : !barrier
+      %v = ttg.local_load %t0 : !tile -> tensor<512xf32, #blocked>
+      ttg.warp_return
+    } : (!tile, !barrier) -> ()
+    tt.return
+  }
+}
+"""
+ADDS_TTGIR, ARRIVES = "ttng.async_copy_mbarrier_arrive %bar : !barrier", "ttng.arrive_barrier %bar, 1 : !barrier"
+
+
+@pytest.mark.parametrize(
+    ("count", "loader", "reader", "verdict"),
+    [
+        (1, [ADDS_TTGIR], [ARRIVES.replace("bar,", "b0,")], Verdict.VIOLATION),
+        (1, [ADDS_TTGIR, ARRIVES], [], Verdict.SAFE),
+        (129, [ADDS_TTGIR.replace(" :", " {noIncrement} :")], [ARRIVES.replace("bar,", "b0,")], Verdict.SAFE),
+    ],
+)
+def test_copies_of_triton_add_arrivals_as_well(
+    count: int, loader: list[str], reader: list[str], verdict: Verdict
+) -> None:
+    text = TTGIR.replace("COUNT", str(count)).replace("LOADER", lines(*loader)).replace("READER", lines(*reader))
+    for report in reports(text):
+        assert report.verdict is verdict, str(report)

@@ -215,13 +215,29 @@ FAULTS: dict[str, tuple[str, object, str, Callable[[Method], Method]]] = {
     "phases are known": ("barriers", Phase, "all_known_to", lambda _: lambda self, mind: True),
     "nothing may precede a phase": ("barriers", Phase, "comes_after", lambda _: lambda self, agent, moment: True),
     "open phases stay open": ("barriers", deciding, "judge_open_phases", lambda _: lambda machine: None),
+    "nothing waits for an expectation": (
+        "expectations",
+        Phase,
+        "expects_in_time",
+        lambda _: property(lambda self: True),
+    ),
+    "works that others wait for are not performed early": (
+        "expectations",
+        exploration,
+        "_beginnings_of",
+        lambda _: lambda work: [],
+    ),
     "no step is tried later": ("barriers", exploration, "_want_reversal", lambda _: lambda *_: None),
     "who sleeps is not woken": ("barriers", exploration, "meet", lambda _: lambda one, other: False),
 }
 """Faults of the checker: in which model they show, and what they replace by what."""
 
 
-RARE = {"open phases stay open": [2286], "commits of other agents are known": [422]}
+RARE = {
+    "open phases stay open": [2286],
+    "commits of other agents are known": [422],
+    "works that others wait for are not performed early": [321],
+}
 """Programs that show what few do."""
 
 

@@ -52,7 +52,10 @@ class Branch:
     asleep: dict[Choice, Footprint]
     """The sleep set: choices that were tried elsewhere to the same effect, with their footprints."""
     foreseen: dict[Choice, Footprint]
-    """Footprints of steps that no run may come to make: of ready works, and of agents whose wait could pass here."""
+    """
+    Footprints of steps that no run may come to make: of ready works, with those of the works behind them, and of agents
+    whose wait could pass here.
+    """
     footprint: Footprint = field(default_factory=dict[str, bool])
     """The footprint of the chosen step."""
     tried: dict[Choice, Footprint] = field(default_factory=dict[Choice, Footprint])
@@ -98,12 +101,12 @@ class Scripted(Order):
         if not named:
             return None
         if self.turn == len(self.path):
-            self._extend(list(named), runnable, ready)
+            self._extend(machine, list(named), runnable, ready)
         branch = self.path[self.turn]
         self.turn += 1
         return named[branch.chosen]
 
-    def _extend(self, options: list[Choice], runnable: list[Agent], ready: list[AsyncWork]) -> None:
+    def _extend(self, machine: Machine, options: list[Choice], runnable: list[Agent], ready: list[AsyncWork]) -> None:
         asleep = self.path[-1].asleep_after() if self.path else {}
         awake = [choice for choice in options if choice not in asleep]
         if not awake:
@@ -114,6 +117,10 @@ class Scripted(Order):
                 foreseen["agent", agent.number] = {agent.waiting_for.may_pass_by: False}
         for work in ready:
             foreseen["work", work.serial] = dict.fromkeys(work.barriers, True)
+        for work in machine.works_under_way():
+            if not work.ready and work.barriers:
+                for first in _beginnings_of(work):
+                    foreseen["work", first.serial].update(dict.fromkeys(work.barriers, True))
         self.path.append(Branch(options, awake[0], asleep, foreseen))
 
     def note_footprint(self, machine: Machine) -> None:
@@ -121,6 +128,16 @@ class Scripted(Order):
         if self.turn:
             self.path[self.turn - 1].footprint.update(machine.footprint)
         machine.footprint.clear()
+
+
+def _beginnings_of(work: AsyncWork) -> list[AsyncWork]:
+    """The works that can be performed now among those after which `work` can: an arrival comes behind its copies."""
+    stack, seen = [work], {work}
+    for current in stack:
+        fresh = [before for before in current.held_up_by() if before not in seen]
+        seen.update(fresh)
+        stack += fresh
+    return [each for each in stack if each.can_start]
 
 
 @dataclass
