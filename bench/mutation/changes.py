@@ -22,14 +22,19 @@ from xdsl.utils.exceptions import VerifyException
 from bench.mutation.programs import Program
 from tileas_xdsl.analysis.dominance import verify_dominance
 from tileas_xdsl.diagnostics import RefusedError
-from tileas_xdsl.dialects.nvvm.mbarrier import MBarrierTestWaitOp
+from tileas_xdsl.dialects.nvvm.mbarrier import (
+    MBarrierArriveExpectTxOp,
+    MBarrierArriveOp,
+    MBarrierExpectTxOp,
+    MBarrierTestWaitOp,
+)
 
 SYNCHRONISING = frozenset(
     {
         *("async.await", "async.await_all", "async.add_to_group"),
         *("async_queue.wait", "async_queue.commit"),
         *("rocdl.asyncmark", "rocdl.wait.asyncmark", "rocdl.s.waitcnt", "rocdl.s.wait.asynccnt"),
-        *("nvvm.cp.async.commit.group", "nvvm.cp.async.wait.group"),
+        *("nvvm.cp.async.commit.group", "nvvm.cp.async.wait.group", "nvvm.cp.async.mbarrier.arrive"),
         *("nvvm.cp.async.bulk.commit.group", "nvvm.cp.async.bulk.wait_group"),
         *("nvvm.mbarrier.init", "nvvm.mbarrier.arrive", "nvvm.mbarrier.arrive.expect_tx", "nvvm.mbarrier.expect_tx"),
         *("nvvm.mbarrier.try_wait.parity", "nvvm.mbarrier.inval", "nvvm.barrier0", "nvvm.barrier"),
@@ -134,6 +139,7 @@ def changes(ops: Sequence[Operation]) -> Iterator[Change]:
         yield from _miscounted(number, op)
         yield from _mistaken(number, op)
         yield from _switched(number, op)
+        yield from _expected_late(number, op)
     yield from _swapped(ops)
 
 
@@ -286,6 +292,32 @@ def _test_once(wait: Operation) -> None:
     """One test of the phase in the place of a wait for it."""
     barrier, parity, *_ = wait.operands
     Rewriter.replace_op(wait, MBarrierTestWaitOp(barrier, parity), [])
+
+
+# Expectations ---------------------------------------------------------------------------------------------------------
+
+
+def _expected_late(number: int, op: Operation) -> Iterator[Change]:
+    """What makes a phase wait for more comes behind the arrival, or is counted otherwise."""
+    if isinstance(op, MBarrierArriveExpectTxOp) and op.predicate is None and not any(r.uses for r in op.results):
+        yield Change(
+            "expectation", number, "arrives, and expects the bytes then", lambda ops: _expect_later(ops[number])
+        )
+    if op.name == "nvvm.cp.async.mbarrier.arrive":
+        yield Change("expectation", number, "has the other noinc", lambda ops: _turn_noinc(ops[number]))
+
+
+def _expect_later(op: Operation) -> None:
+    assert isinstance(op, MBarrierArriveExpectTxOp)
+    barrier, size, scope = op.addr, op.txcount, op.scope.data
+    parts = [MBarrierArriveOp(barrier, scope=scope), MBarrierExpectTxOp(barrier, size, scope=scope)]
+    Rewriter.replace_op(op, parts, [None] * len(op.results))
+
+
+def _turn_noinc(op: Operation) -> None:
+    noinc = op.properties["noinc"]
+    assert isinstance(noinc, IntegerAttr)
+    op.properties["noinc"] = IntegerAttr(1 - (noinc.value.data & 1), i1)
 
 
 # Places ---------------------------------------------------------------------------------------------------------------

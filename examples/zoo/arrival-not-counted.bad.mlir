@@ -6,7 +6,7 @@
 // mirrors: NVIDIA (PTX ISA, cp.async.mbarrier.arrive), NVIDIA/cccl#3602
 // happened: cp.async.mbarrier.arrive first adds one to the pending count, unless it has .noinc, and takes it off
 //   again when the copies are there. So it holds the phase up without a place in the init count, but only from when
-//   it is executed. libcu++ gives both forms to CUDA C++.
+//   it is executed. The library libcu++ gives both forms to CUDA C++.
 // wrong: The barrier counts one arrival, that of the reader. Where the reader arrives before the loader has added
 //   its own, the phase is complete, and nothing waits for the copy.
 // says: with nothing that orders the two

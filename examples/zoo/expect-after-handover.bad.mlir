@@ -5,8 +5,8 @@
 // between: nvvm.mbarrier.try_wait.parity, nvvm.cp.async.bulk.shared.cluster.global
 // mirrors: NVIDIA (PTX ISA, mbarrier.expect_tx), NVIDIA/cccl#358
 // happened: PTX has expect_tx apart from an arrival, and a phase is complete as soon as no arrival is pending and no
-//   byte is outstanding. libcu++ gives CUDA C++ an arrival that expects bytes as well. Its review had the
-//   documentation say that the two counts change in one step; with two operations they do not.
+//   byte is outstanding. The library libcu++ gives CUDA C++ an arrival that expects bytes as well. Its review had
+//   the documentation say that the two counts change in one step; with two operations they do not.
 // wrong: The loader expects the bytes, and the reader arrives; nothing orders the two. Where the reader comes first,
 //   the phase is complete before anybody expects a byte, and the reader takes the tile that is not there.
 // says: passes on phase 0

@@ -69,7 +69,7 @@ def test_what_is_wrong_is_rejected_and_nothing_else() -> None:
     assert counts[Outcome.KILLED] > 0.6 * len(judged)
     assert {judgement.mutant.kind for judgement in judged} == {
         *("drop", "count", "bytes", "parity", "slot", "swap"),
-        *("switch", "life", "answer"),
+        *("switch", "life", "answer", "expectation"),
     }
     if FULL:
         became = Counter((judgement.mutant.kind, judgement.outcome) for judgement in judged)
@@ -112,6 +112,20 @@ def test_a_wait_is_dropped_and_comes_too_late() -> None:
         ("drop", "is dropped"),
         ("swap", "comes after 'memref.load'"),
     ]
+
+
+def test_what_makes_a_phase_wait_comes_behind_the_arrival() -> None:
+    text = """
+      func.func @f(%bar: !llvm.ptr<3>) {
+        %c4 = arith.constant 4 : i32
+        nvvm.mbarrier.arrive.expect_tx %bar, %c4 : !llvm.ptr<3>, i32
+        nvvm.cp.async.mbarrier.arrive %bar : !llvm.ptr<3>
+        func.return
+      }"""
+    later, counted = [mutant for mutant in mutants(program(text)) if mutant.kind == "expectation"]
+    names = [op.name for op in later.module.walk()]
+    assert names.index("nvvm.mbarrier.expect_tx") == names.index("nvvm.mbarrier.arrive") + 1
+    assert "noinc = true" in str(counted.module)
 
 
 def test_what_stands_in_a_region_stays_when_its_op_is_dropped() -> None:
