@@ -1,5 +1,5 @@
 """
-Insert the barriers of teams and the proxy fences that the accesses to tiles in shared memory need.
+Insert the barriers of teams and the proxy fences that accesses to tiles in shared memory and to arrays need.
 
     nv_tileas.copy %held, %tile                nv_tileas.copy %held, %tile
     %v = convert_layout %tile           ->     nvvm.barrier0
@@ -38,7 +38,7 @@ from tileas_xdsl.transforms.to_llvm.warps import warps_of_agents
 @dataclass(frozen=True)
 class OrderAccessesPass(ModulePass):
     """
-    Order what the threads of a team do to shared tiles.
+    Order what the threads of a team do to shared tiles, and to arrays in global memory.
 
     Rewrites:
 
@@ -46,7 +46,12 @@ class OrderAccessesPass(ModulePass):
       if one of the two writes; in front of the outermost loop or branch around it that has none of the earlier
       accesses. What agents touch that the code in front of them has touched waits at a barrier of the block, in front
       of all agents.
+    - A barrier stands where one thread arrives or waits for its whole agent, which TMA's producers do, if the agent
+      shares an array with another one that either writes.
     - `nvvm.fence.proxy` stands in front of the barrier between what threads have written and an engine reads.
+
+    Two arguments of a function are two arrays. What TMA copies, or stores, no thread accesses otherwise
+    (`lower-tma-load-store-to-async` refuses it).
 
     Requires: tiles in shared memory have places (`tileas-place-tiles`); pipelines still are ops, and order what is done
     to their slots (`convert-pipeline-to-nvvm`).

@@ -55,7 +55,13 @@ from tileas_xdsl.transforms.tileas.materialize_schedule.errors import NoPartitio
 from tileas_xdsl.transforms.tileas.materialize_schedule.extraction import Extracted, extract
 from tileas_xdsl.transforms.tileas.materialize_schedule.hoisting import hoist_rings
 from tileas_xdsl.transforms.tileas.materialize_schedule.ownership import fills
-from tileas_xdsl.transforms.tileas.materialize_schedule.partition import Partition, fills_a_ring, partition, why_no_ring
+from tileas_xdsl.transforms.tileas.materialize_schedule.partition import (
+    Partition,
+    fills_a_ring,
+    has_work_in_front,
+    partition,
+    why_no_ring,
+)
 from tileas_xdsl.transforms.tileas.materialize_schedule.stages import (
     keep_only_what_was_scheduled,
     materialize_stages,
@@ -365,7 +371,8 @@ def _specialize(function: Operation, capability: str, wants_two: bool, fold: boo
             found = partition(block, computing=computing)
             plan = None if found is None else _plan(found, hands_over, budget)
         except NoPartitionError:
-            if computing == 1 or not wants_two:
+            # Two agents that compute may not share what stands in front of them; one that computes may have it.
+            if computing == 1 or not wants_two or not has_work_in_front(block):
                 raise
         if plan is not None:
             break

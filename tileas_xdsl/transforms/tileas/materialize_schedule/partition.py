@@ -69,8 +69,7 @@ def partition(block: Block, *, computing: int = 1) -> Partition | None:
     Cut `block`, which ends a function, into the shares of a producer and `computing` consumers, or as its ops ask for.
     None where the work does not fall into so many parts. Raises `NoPartitionError`.
     """
-    ops = [op for op in block.ops if not op.has_trait(IsTerminator, value_if_unregistered=False)]
-    first = next((number for number, op in enumerate(ops) if any(map(fills, op.walk()))), None)
+    ops, first = _ops_and_first_step(block)
     if first is None:
         raise NoPartitionError(why_no_ring(ops))
     before, inside = _parted(ops, first)
@@ -86,6 +85,18 @@ def partition(block: Block, *, computing: int = 1) -> Partition | None:
 def fills_a_ring(function: Operation) -> bool:
     """Whether some op of `function` fills a ring."""
     return any(map(fills, function.walk()))
+
+
+def _ops_and_first_step(block: Block) -> tuple[list[Operation], int | None]:
+    """The ops of a block but its end, and the number of the first one that fills a ring."""
+    ops = [op for op in block.ops if not op.has_trait(IsTerminator, value_if_unregistered=False)]
+    return ops, next((number for number, op in enumerate(ops) if any(map(fills, op.walk()))), None)
+
+
+def has_work_in_front(block: Block) -> bool:
+    """Whether agents run something that stands in front of the first step of a ring."""
+    ops, first = _ops_and_first_step(block)
+    return first is not None and len(_parted(ops, first)[0]) < first
 
 
 STAYS_IN_FRONT = (CreatePipelineOp, CreateIteratorOp, arith.ConstantOp)
