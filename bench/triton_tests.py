@@ -32,6 +32,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, UnregisteredOp
 from xdsl.ir import Operation
@@ -51,6 +52,8 @@ EXPECTED = "expected-error"
 PLACE = re.compile(r"^(?:[^\s:]*:\d+:\d+: )?error: ")
 NAMES = re.compile(r"%[\w#]+|@[\w.$]+|\b\d+\b")
 """Matches what differs between two messages of one reason."""
+FILE = re.compile(r"^(?:[^\s:]+\.mlir(?::\d+:\d+)?: )?(?:error: )?")
+"""Matches the place in front of a reason."""
 BEYOND = re.compile(r"cluster|two_ctas|multicast|several blocks|CTA|other block")
 """Matches the reasons that are about blocks that meet."""
 
@@ -160,10 +163,10 @@ def reason_of(error: InputError) -> str:
 
 def alike(reason: str) -> str:
     """`reason` with what differs from program to program taken out."""
-    return NAMES.sub("..", reason)
+    return NAMES.sub("..", FILE.sub("", reason))
 
 
-def table_of(rows: list[Row]) -> dict[str, object]:
+def table_of(rows: list[Row]) -> dict[str, Any]:
     """What is kept: outcomes with their counts, and the reasons of each with theirs."""
     reasons: dict[str, dict[str, int]] = {}
     for outcome in dict.fromkeys(row.outcome for row in rows):
@@ -178,6 +181,30 @@ def table_of(rows: list[Row]) -> dict[str, object]:
         ),
         "reasons": reasons,
     }
+
+
+OUTCOMES = {
+    "safe": "safe for every trip count",
+    "some": "safe for the trip counts that were tried",
+    "undecided": "undecided",
+    "reported": "a mistake is reported",
+    "refused": "refused",
+    "not read": "not read",
+    "expected": "refused or not read, and the test says itself that it is an error",
+    "crashed": "ended by a defect",
+}
+"""The outcomes, in the words of a page."""
+
+
+def page_of(data: dict[str, Any]) -> str:
+    """The table of a page: outcomes, how many functions have each, and the reason that most of them have."""
+    lines = ["| outcome | functions | most often because |", "|---|---:|---|"]
+    for outcome, words in OUTCOMES.items():
+        reasons = data["reasons"].get(outcome, {})
+        said = next(iter(reasons), "") if outcome in ("undecided", "reported", "refused", "not read") else ""
+        shown = f"`{said}` ({reasons[said]})" if said else ""
+        lines.append(f"| {words} | {data['outcomes'].get(outcome, 0):,} | {shown} |")
+    return "\n".join(lines)
 
 
 def files_in(folder: Path, only: str) -> list[Path]:
@@ -205,7 +232,7 @@ def main() -> int:
         arguments.json.write_text(json.dumps(table, indent=1) + "\n")
     if arguments.rows is not None:
         arguments.rows.write_text(json.dumps([asdict(row) for row in rows], indent=1))
-    print(json.dumps(table, indent=1))
+    print(page_of(table))
     return 0
 
 
