@@ -91,6 +91,7 @@ PASSES: dict[str, tuple[str, str]] = {
     "tileas-dynamic-persistent": ("tileas.dynamic_persistent", "DynamicPersistentPass"),
     "tileas-single-steps": ("tileas.single_steps", "SingleStepsPass"),
     "tileas-split-agent-groups": ("tileas.split_agent_groups", "SplitAgentGroupsPass"),
+    "tileas-stage-plain-tiles": ("tileas.stage_plain_tiles", "StagePlainTilesPass"),
     "tileas-unroll-register-loops": ("tileas.unroll_register_loops", "UnrollRegisterLoopsPass"),
     "tileas-unspecialized-pipeline": ("tileas.unspecialized_pipeline", "UnspecializedPipelinePass"),
     "verify-dominance": ("checking.verify_dominance", "VerifyDominancePass"),

@@ -62,6 +62,7 @@ FAMILY = (
     FamilyPass("tileas-queue-to-pipeline"),
     FamilyPass("tileas-split-agent-groups", ALWAYS, (), "threads"),
     FamilyPass("tileas-hoist-guarded-loads", PIPELINED),
+    FamilyPass("tileas-stage-plain-tiles", ALWAYS, (), "threads"),
     FamilyPass("tileas-materialize-async"),
     FamilyPass("tileas-dynamic-persistent", ALWAYS, (), "dynamic_persistent"),
     FamilyPass("tileas-fold-views", ALWAYS, (), "threads"),
@@ -127,6 +128,8 @@ ORDER = (
     ("tileas-split-agent-groups", "tileas-prepare-for-scheduling", "loops get schedules in regions of one agent"),
     ("tileas-queue-to-pipeline", "tileas-hoist-guarded-loads", "what agents load stays where it was asked for"),
     ("tileas-hoist-guarded-loads", "tileas-materialize-async", "a load in a branch is not made asynchronous"),
+    ("tileas-hoist-guarded-loads", "tileas-stage-plain-tiles", "a load that leaves its branch becomes a stage, too"),
+    ("tileas-stage-plain-tiles", "tileas-materialize-async", "slots of pipelines lie in memory"),
     ("tileas-materialize-async", "tileas-materialize-schedule", "the schedule is materialised on tokens and stages"),
     ("tileas-dynamic-persistent", "tileas-generate-schedule", "the persistent loop is part of what is scheduled"),
     (

@@ -38,7 +38,7 @@ SYNCHRONISING = frozenset(
         *("nvvm.cp.async.bulk.commit.group", "nvvm.cp.async.bulk.wait_group"),
         *("nvvm.mbarrier.init", "nvvm.mbarrier.arrive", "nvvm.mbarrier.arrive.expect_tx", "nvvm.mbarrier.expect_tx"),
         *("nvvm.mbarrier.try_wait.parity", "nvvm.mbarrier.inval", "nvvm.barrier0", "nvvm.barrier"),
-        *("nvvm.cluster.arrive", "nvvm.cluster.wait"),
+        *("nvvm.cluster.arrive", "nvvm.cluster.wait", "nvvm.griddepcontrol"),
         *("nvvm.fence.proxy", "nvvm.fence.mbarrier.init"),
         *("nv_tileaa.queue.put",),
         *(
@@ -55,6 +55,7 @@ SYNCHRONISING = frozenset(
 COUNTS = {
     "nvvm.cp.async.wait.group": "n",
     "nvvm.cp.async.bulk.wait_group": "group",
+    "nvvm.setmaxregister": "regCount",
     "rocdl.wait.asyncmark": "count",
     "rocdl.s.wait.asynccnt": "count",
     "rocdl.s.waitcnt": "bitfield",
@@ -62,6 +63,9 @@ COUNTS = {
     "nv_tileas.async.pipeline.create_pipeline": "numStages",
 }
 """Ops with a count in a property, and its name."""
+
+STEPS = {"nvvm.setmaxregister": 8}
+"""The distance of one count from the next, where it is not 1."""
 
 SLOTS = {"async_queue.wait": "queue", "async_queue.commit": "queue"}
 """Ops with the number of a slot in a property."""
@@ -197,7 +201,8 @@ def _miscounted(number: int, op: Operation) -> Iterator[Change]:
         name = properties.get(op.name)
         value = op.properties.get(name) if name is not None else None
         if name is not None and isinstance(value, IntegerAttr):
-            for by in (-1, 1):
+            step = STEPS.get(op.name, 1)
+            for by in (-step, step):
                 if value.value.data + by >= 0:
                     yield Change(kind, number, f"its {name} is {_more(by)}", _adds_to_property(number, name, by))
     for operands, kind, step in ((COUNT_OPERANDS, "count", 1), (BYTE_OPERANDS, "bytes", BYTES)):

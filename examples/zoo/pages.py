@@ -9,6 +9,7 @@ import difflib
 from pathlib import Path
 
 from examples.zoo.exhibits import ISSUE, ROOT, Exhibit, code
+from examples.zoo.in_ttgir import NOT_IN_TTGIR
 from tileas_xdsl.tools.rendering import Source, finding_lines
 from tileas_xdsl.views.timeline.svg import timeline_svg
 
@@ -44,6 +45,8 @@ every trip count, unless the page says otherwise.
 A read before an asynchronous write of the same bytes needs a fence. Some kernels do without one, so `--relaxed-proxy`
 makes a warning of that case; a page says so where it applies. `python -m examples.zoo --write-docs` writes the pages.
 
+What Triton can say is there in TTGIR, too, and is wrong in the same way. The last column links it, or says why not.
+
 """
 
 
@@ -69,11 +72,20 @@ def pictures(found: list[Exhibit]) -> dict[str, str]:
 
 
 def index(found: list[Exhibit]) -> str:
-    rows = ["| exhibit | kind | level | mirrors |", "|---|---|---|---|"]
+    rows = ["| exhibit | kind | level | mirrors | TTGIR |", "|---|---|---|---|---|"]
     for exhibit in found:
         link = f"[{exhibit.title}]({exhibit.name}.md)"
-        rows.append(f"| {link} | {exhibit.kind} | {exhibit.level} | {linked(exhibit.mirrors)} |")
+        row = (link, exhibit.kind, exhibit.level, linked(exhibit.mirrors), in_ttgir(exhibit))
+        rows.append(f"| {' | '.join(row)} |")
     return INDEX_HEAD + "\n".join(rows) + "\n"
+
+
+def in_ttgir(exhibit: Exhibit) -> str:
+    """Links to the pair in Triton's words, or why there is none."""
+    if exhibit.name in NOT_IN_TTGIR:
+        return NOT_IN_TTGIR[exhibit.name]
+    bad, good = (path.with_suffix(".ttgir").name for path in (exhibit.bad, exhibit.good))
+    return f"[bad]({PROGRAMS}/{bad}), [good]({PROGRAMS}/{good})"
 
 
 def page(exhibit: Exhibit) -> str:

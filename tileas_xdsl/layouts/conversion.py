@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from tileas_xdsl.layouts.distributed import BLOCK, LANE, REGISTER
 from tileas_xdsl.layouts.errors import LayoutError
-from tileas_xdsl.layouts.exchange import SHUFFLE_BITS, Exchange, exchange
+from tileas_xdsl.layouts.exchange import EXCHANGED_BITS, SHUFFLE_BITS, Exchange, exchange
 from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.layouts.staging import Staging, staging
 
@@ -70,8 +70,8 @@ def plans(
     source: LinearLayout, target: LinearLayout, element_bits: int, abilities: Abilities
 ) -> tuple[LayoutPlan, ...]:
     """
-    All plans for a tile with elements of so many bits, cheapest first. Raises `LayoutError`, with the reasons, where
-    there is none.
+    All plans that become code, for a tile with elements of so many bits, cheapest first. Raises `LayoutError`, with
+    the reasons, where there is none.
     """
     reasons: list[str] = []
     found: list[LayoutPlan] = []
@@ -87,6 +87,10 @@ def plans(
 
 def _by_exchange(source: LinearLayout, target: LinearLayout, element_bits: int, abilities: Abilities) -> LayoutPlan:
     found = exchange(source, target, element_bits, abilities.word_bits)
+    if not found.is_relabelling and element_bits not in EXCHANGED_BITS:
+        raise LayoutError(f"lanes exchange no elements of {element_bits} bits")
+    if not found.is_relabelling and not found.can_be_code:
+        raise LayoutError("warps, or lanes that take from each other, would execute different instructions")
     words = max(1, target.input_size(REGISTER) * element_bits // SHUFFLE_BITS)
     selects = 0 if found.is_relabelling else words
     sent = 0 if found.moves_registers_only else found.shuffles + selects

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import eq
 
 from tileas_xdsl.layouts import f2
 from tileas_xdsl.layouts.distributed import BLOCK, LANE, REGISTER, WARP
@@ -32,6 +33,8 @@ from tileas_xdsl.layouts.linear import LinearLayout
 
 SHUFFLE_BITS = 32
 """What one shfl.sync moves for a lane (PTX ISA, shfl.sync)."""
+EXCHANGED_BITS = (8, 16, 32)
+"""The sizes of elements that threads exchange or select; others are renamed or go through memory."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,14 @@ class Exchange:
         """What is done, step by step; see `Step`."""
         return tuple(_steps(self))
 
+    @cached_property
+    def can_be_code(self) -> bool:
+        """
+        Whether all warps execute the same instructions: in each step they do the same, and the lane that a lane takes
+        from is a linear map of its own number, which a few operations on bits compute.
+        """
+        return all(step.is_the_same_in_warps and step.lane_images is not None for step in self.steps)
+
 
 @dataclass(frozen=True)
 class ExchangeStep:
@@ -88,6 +99,22 @@ class ExchangeStep:
     offered: tuple[tuple[tuple[int, ...], ...], ...]
     kept: tuple[tuple[tuple[int, ...], ...], ...]
     local: bool
+
+    @property
+    def is_the_same_in_warps(self) -> bool:
+        """Whether lanes of equal numbers do the same in every warp."""
+        return all(len(set(table)) == 1 for table in (self.lane, self.offered, self.kept))
+
+    @property
+    def lane_images(self) -> list[int] | None:
+        """
+        The images of the bits of a lane's number in that of the lane it takes from, in the first warp; None if the
+        map is not linear, up to the lane that lane 0 takes from.
+        """
+        table = self.lane[0]
+        images = [table[unit] ^ table[0] for unit in f2.units(exponent(len(table), "the lanes of a warp"))]
+        expected = (table[0] ^ f2.combination(images, lane) for lane in range(len(table)))
+        return images if all(map(eq, table, expected)) else None
 
 
 def exchange(source: LinearLayout, target: LinearLayout, element_bits: int, word_bits: int = SHUFFLE_BITS) -> Exchange:

@@ -27,6 +27,7 @@ from tileas_xdsl.machine.core.synchronization import (
 )
 from tileas_xdsl.machine.core.threads.clusters import ClusterBarrier
 from tileas_xdsl.machine.parts.barriers import Signal
+from tileas_xdsl.machine.parts.instructions.register_pool import RegistersCondition
 from tileas_xdsl.machine.parts.placed_barriers import PlacedBarrier
 
 
@@ -217,6 +218,11 @@ def _state_token(drawing: Drawing, state: StateToken) -> None:
 def _rendezvous_condition(drawing: Drawing, condition: RendezvousCondition) -> None:
     drawing.literal(("rendezvous", condition.generation - condition.barrier.generation))
     drawing.thing(condition.barrier)
+
+
+@draws_value(RegistersCondition)
+def _registers_condition(drawing: Drawing, condition: RegistersCondition) -> None:
+    drawing.literal(("registers", condition.warp, condition.count))
 
 
 @draws_value(EndOfAgents)

@@ -10,7 +10,10 @@ Custom forms of `gpu` in device code, and the attribute for its spaces of memory
       }
     }
 
-Not read: attributions of a function (`workgroup(...)`, `private(...)`), targets of a module, `memfence` of a barrier.
+A buffer that a function attributes to its work-group, `workgroup(%b : memref<64xf32, 3>)`, is read as the
+`memref.alloca` that it stands for, at the begin of the body.
+
+Not read: attributions `private(...)`, targets of a module, `memfence` of a barrier.
 """
 
 from __future__ import annotations
@@ -18,13 +21,14 @@ from __future__ import annotations
 from enum import auto
 from typing import Any
 
-from xdsl.dialects import gpu
-from xdsl.dialects.builtin import FunctionType, IndexType, UnitAttr
-from xdsl.ir import Block, Dialect, Operation, Region
+from xdsl.dialects import gpu, memref
+from xdsl.dialects.builtin import FunctionType, IndexType, MemRefType, UnitAttr
+from xdsl.ir import Attribute, Block, Dialect, Operation, Region
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.hints import isa
 from xdsl.utils.str_enum import StrEnum
 
 from tileas_xdsl.dialects.extensions import give_check, give_form, types_in_parens_or_one, with_attributes
@@ -85,17 +89,39 @@ def _parse_function(cls: type[Any], parser: Parser) -> Operation:
     name = parser.parse_symbol_name()
     inputs = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
     outputs = types_in_parens_or_one(parser) if parser.parse_optional_punctuation("->") is not None else []
-    for word in ("workgroup", "private"):
-        if parser.parse_optional_keyword(word) is not None:
-            parser.raise_error(f"attributions ({word}) of gpu.func are not read; allocate the buffer in the body")
+    buffers: list[Parser.Argument] = []
+    if parser.parse_optional_keyword("workgroup") is not None:
+        buffers = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
+    if parser.parse_optional_keyword("private") is not None:
+        parser.raise_error("attributions (private) of gpu.func are not read; allocate the buffer in the body")
     is_kernel = parser.parse_optional_keyword("kernel") is not None
     attributes = parser.parse_optional_attr_dict_with_keyword()
     written = {} if attributes is None else dict(attributes.data)
     return cls.create(
         properties={"function_type": FunctionType.from_lists([given.type for given in inputs], outputs)},
         attributes={"sym_name": name, **({KERNEL: UnitAttr()} if is_kernel else {}), **written},
-        regions=[parser.parse_region(inputs)],
+        regions=[_with_allocas(parser, parser.parse_region([*inputs, *buffers]), len(inputs))],
     )
+
+
+def _with_allocas(parser: Parser, body: Region, inputs: int) -> Region:
+    """`body` with a `memref.alloca` for each argument of its first block behind the first `inputs`."""
+    block = body.blocks[0]
+    allocas: list[memref.AllocaOp] = []
+    for argument in block.args[inputs:]:
+        if not isa(argument.type, MemRefType[Attribute]):
+            parser.raise_error(f"expected a memref, got {argument.type}")
+        shape, layout = argument.type.get_shape(), argument.type.layout
+        space = argument.type.memory_space
+        made = memref.AllocaOp.get(argument.type.element_type, None, shape, layout=layout, memory_space=space)
+        made.memref.name_hint = argument.name_hint
+        argument.replace_all_uses_with(made.memref)
+        allocas.append(made)
+    for argument in reversed(block.args[inputs:]):
+        block.erase_arg(argument)
+    if allocas and block.first_op is not None:
+        block.insert_ops_before(allocas, block.first_op)
+    return body
 
 
 def _verify_function(op: gpu.FuncOp) -> None:

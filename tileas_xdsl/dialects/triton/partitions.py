@@ -21,8 +21,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Self
 
-from xdsl.dialects.builtin import DenseArrayBase, i32
-from xdsl.ir import Attribute, Block, Region
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i32
+from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -45,6 +45,8 @@ from tileas_xdsl.dialects.triton.types import numbers_of
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 
 WARPS = "partitionNumWarps"
+WARPS_OF_DEFAULT, THREADS_OF_WARP, WARPGROUP = 4, 32, 4
+"""What a module of Triton has where it does not say so."""
 
 
 @irdl_op_definition
@@ -94,6 +96,30 @@ class WarpSpecializeOp(IRDLOperation):
     def warps(self) -> Sequence[int]:
         """How many warps each partition has."""
         return numbers_of(self.partition_warps)
+
+    @property
+    def registers(self) -> Sequence[int]:
+        """Registers of each thread of the default region and of each partition, where Triton has assigned them."""
+        return _numbers(self.actualRegisters)
+
+    @property
+    def warp_numbers(self) -> Sequence[range]:
+        """The numbers in the block of the warps of the default region and of each partition."""
+        first = _number_of_module(self, "ttg.num-warps") or WARPS_OF_DEFAULT
+        given = _numbers(self.warpGroupStartIds)
+        found, free = [range(first)], first
+        for number, count in enumerate(self.warps):
+            begin = given[number] if number < len(given) else free
+            found.append(range(begin, begin + count))
+            free = max(free, begin + count)
+        return found
+
+    @property
+    def threads_of_block(self) -> int:
+        """Threads of a block, in whole warpgroups: as the module says, or those of the regions."""
+        per_warp = _number_of_module(self, "ttg.threads-per-warp") or THREADS_OF_WARP
+        last = max(warps.stop for warps in self.warp_numbers)
+        return (_number_of_module(self, "ttg.total-num-warps") or -(-last // WARPGROUP) * WARPGROUP) * per_warp
 
     def verify_(self) -> None:
         held = list(self.holder.block.ops)
@@ -162,6 +188,22 @@ class WarpSpecializeOp(IRDLOperation):
             printer.print_region(region, print_entry_block_args=False)
         printer.print_string(" : ")
         printer.print_function_type([value.type for value in inside.captures], self.result_types)
+
+
+def _numbers(array: Attribute | None) -> Sequence[int]:
+    """The numbers of an array attribute; none where there is no such attribute."""
+    return [int(number) for number in array.get_values()] if isinstance(array, DenseArrayBase) else []
+
+
+def _number_of_module(op: Operation, name: str) -> int | None:
+    """The number that a module around `op` gives as `name`."""
+    node = op.parent_op()
+    while node is not None:
+        said = node.attributes.get(name)
+        if isinstance(said, IntegerAttr):
+            return said.value.data
+        node = node.parent_op()
+    return None
 
 
 def _parse_argument(parser: Parser) -> Parser.Argument:

@@ -83,6 +83,9 @@ HANDS_OVER_BEHIND_BARRIERS = Assumption("threads of a warp use each other's copi
 PREPARED_IN_TIME = Assumption("registers that wgmma is given to add to are written before the last wgmma.fence")
 """Of an accumulator that is no result of `wgmma`: which instructions write its registers, and when, is left open."""
 
+STARTS_WITH = Assumption("each thread starts with the most registers that its block can have ({})")
+"""Of a kernel without `maxnreg` that moves registers (`machine.parts.instructions.register_pool`)."""
+
 # Other blocks and other memory ----------------------------------------------------------------------------------------
 
 BLOCKS_ALONE = Assumption("blocks do not race with each other")
@@ -96,6 +99,8 @@ blocks do to global memory may be written as agents of one program.)
 """
 CLUSTER_SIZE = Assumption("a cluster has {} blocks")
 """Of a kernel that does not say so."""
+GRIDS_COMPLETE = Assumption("no earlier grid writes what the kernel reads while it runs")
+"""Of a kernel that takes part in early launches and does not wait (`machine.core.threads.earlier_grids`)."""
 GLOBAL_MEMORY = Assumption("accesses to global memory do not race: they are not followed")
 """Of loads, stores and copies whose addresses are computed."""
 NOT_ASYNCHRONOUS_YET = Assumption("nothing is asynchronous yet: it is TTIR, and what Triton makes of it is not checked")

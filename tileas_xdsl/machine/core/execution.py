@@ -157,6 +157,8 @@ class Machine:
     """Whether the execution has made any late values (`late_values`)."""
     tells_threads_apart: bool = False
     """Whether some value differs between the threads of an agent (`threads.hardware`)."""
+    before_first_access: Callable[[MemoryObject], Access | None] | None = None
+    """What another grid may have done to an object that is now accessed for the first time, if there is one."""
     at_end: list[Callable[[Agent], None]] = field(default_factory=list[Callable[[Agent], None]])
     """Checks to run when the first agent has ended."""
     _histories: dict[int, AccessHistory] = field(default_factory=dict[int, AccessHistory])
@@ -424,6 +426,9 @@ class Machine:
         history = self._histories.get(base.serial)
         if history is None:
             history = self._histories[base.serial] = AccessHistory(base, relaxed_proxy=self.relaxed_proxy)
+            before = self.before_first_access(base) if self.before_first_access is not None else None
+            if before is not None:
+                list(history.record(before, before.agent.mind))
         self.observer.access(access, mind, history)
         if access.region.is_empty:
             return

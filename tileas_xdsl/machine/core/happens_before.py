@@ -151,8 +151,13 @@ class Access:
     bounds_block: bool = False
     """Whether it stands for the start of a block of a cluster, or for its end: its shared memory is there between."""
 
+    does: str = ""
+    """What a message says that it does, where that is not what its op does."""
+
     @property
     def verb(self) -> str:
+        if self.does:
+            return self.does
         return "writes" if self.is_write else "reads"
 
     @property

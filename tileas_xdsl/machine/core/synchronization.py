@@ -418,6 +418,8 @@ class PhaseBarrier:
         """Whether each phase makes known what the phases before it made known (`hand_on`)."""
         self.contributors: dict[AsyncWork, None] = {}
         """Works under way that will signal this barrier."""
+        self.is_relaxed = False
+        """Whether some arrival has handed over nothing, or some wait has learnt nothing."""
         self.valid = True
 
     @property
@@ -452,6 +454,7 @@ class PhaseBarrier:
         if hands_over:
             phase.knowledge.merge(knowledge)
         else:
+            self.is_relaxed = True
             join(phase.arrival_order, knowledge.clock)
         phase.arrivals[agent] = moment
         phase.arrived += count
@@ -460,6 +463,7 @@ class PhaseBarrier:
 
     def report_bytes(self, knowledge: Knowledge, agent: int, moment: int, size: int) -> None:
         """Count `size` bytes that `agent`, which knows `knowledge` and hands nothing over, reports at `moment`."""
+        self.is_relaxed = True
         self.current.arrivals[agent] = moment
         self._deliver(knowledge.clock, size)
 
@@ -550,6 +554,7 @@ class PhaseCondition(Condition):
 
     def observe(self, agent: Agent) -> None:
         phase = self.barrier.last_completed
+        self.barrier.is_relaxed |= not self.acquires
         if self.acquires:
             agent.learn(phase.knowledge)
         phase.waits[agent.number] = agent.moment
@@ -624,6 +629,7 @@ class StateCondition(Condition):
         return [work for work in self.barrier.contributors if not work.complete]
 
     def observe(self, agent: Agent) -> None:
+        self.barrier.is_relaxed |= not self.acquires
         for phase in self.barrier.completed:
             if phase.index == self.phase:
                 if self.acquires:
@@ -659,6 +665,8 @@ class Rendezvous:
         """The same as `gathered` for the last complete generation."""
         self.passed: dict[int, int] = {}
         """The last generation that each agent has waited for and seen complete."""
+        self.is_relaxed = False
+        """Whether some arrival has handed over nothing."""
 
     def is_ahead(self, agent: int, mind: Mind) -> bool:
         """
@@ -670,6 +678,7 @@ class Rendezvous:
     def arrive(self, knowledge: Knowledge, agent: int, moment: int, count: int) -> int:
         """Count an arrival of `agent` at `moment`; returns the generation that it belongs to."""
         mine = self.generation
+        self.is_relaxed |= not knowledge.clock
         self.gathering.merge(knowledge)
         self.gathered[agent] = moment
         self.arrived += count

@@ -21,14 +21,13 @@ from xdsl.ir import Operation
 
 from tileas_xdsl.dialects.triton import amdg
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.assumptions import GLOBAL_MEMORY
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
 from tileas_xdsl.machine.core.happens_before import Proxy
 from tileas_xdsl.machine.core.meaning import effect, pure, refused, suspends, sync
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.standings import Answer, continuation
 from tileas_xdsl.machine.core.values import UNKNOWN
-from tileas_xdsl.machine.meanings.tt import access_global
+from tileas_xdsl.machine.meanings.tt import access_global, access_unfollowed
 from tileas_xdsl.machine.meanings.ttg import TOKEN, seen
 from tileas_xdsl.machine.meanings.ttng import barrier_at, number_of, threads_around, threads_of_warp
 from tileas_xdsl.machine.parts.barrier_lives import make_barrier, note_signal
@@ -61,7 +60,7 @@ def _copy_out(agent: Agent, op: Operation, source: Any, *_operands: Any) -> Any:
 
 def _copy(agent: Agent, op: Operation, view: View, *, is_write: bool) -> None:
     """A copy that belongs to the next group of the agent; of the two places only the one in LDS is followed."""
-    agent.machine.assume(GLOBAL_MEMORY)
+    access_unfollowed(agent, op)
     start_copy(agent, op, [Touch(view, is_write, Proxy.GENERIC)], view.region.byte_count)
 
 
@@ -105,7 +104,7 @@ def _move(agent: Agent, op: Any, operands: Sequence[Any], local: Any, *, is_writ
 
 def _issue_move(agent: Agent, op: Operation, views: Sequence[View], *, is_write: bool) -> AsyncWork:
     """The work of an op of the TDM on `views`, in a group of its own."""
-    agent.machine.assume(GLOBAL_MEMORY)
+    access_unfollowed(agent, op)
     label = f"a move of {sum(view.region.byte_count for view in views)} bytes"
     touches = [Touch(view, is_write, Proxy.GENERIC) for view in views]
     work = agent.issue(op, touches, None, label=label, engine=TDM)

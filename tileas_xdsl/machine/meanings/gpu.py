@@ -22,7 +22,7 @@ from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuati
 from tileas_xdsl.machine.core.synchronization import EventCondition
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.memref import allocate, same_shape
-from tileas_xdsl.machine.meanings.nvvm.synchronization import barrier_of_all_threads
+from tileas_xdsl.machine.meanings.rocdl import fenced_barrier
 from tileas_xdsl.machine.parts.lifetimes import end_lifetime
 from tileas_xdsl.machine.parts.thread_numbers import (
     Reading,
@@ -165,8 +165,11 @@ def _launch(_agent: Agent, op: gpu.LaunchFuncOp | gpu.LaunchOp, *_operands: Any)
 
 @suspends(gpu.BarrierOp)
 def _barrier(agent: Agent, op: gpu.BarrierOp) -> Answer:
-    """All threads of the work-group, whose earlier accesses are visible to all behind it, as MLIR's page says."""
-    return barrier_of_all_threads(agent, op)
+    """
+    All threads of the work-group, whose earlier accesses are visible to all behind it, as MLIR's page says. On AMD's
+    GPUs it becomes `rocdl.barrier`, for which the transfers of the wave are accesses, too.
+    """
+    return fenced_barrier(agent, op)
 
 
 refused("exchanges values between threads, and an agent has one flow of control", gpu.AllReduceOp)

@@ -275,15 +275,30 @@ def _address_of(agent: Agent, op: llvm.AddressOfOp) -> Pointer:
         raise UnsupportedError(op, f"takes the address of {op.global_name}, which is no global of this module")
     size, _ = size_and_alignment(target.global_type, op)
     space = space_of(op.result.type)
-    is_dynamic = space == "shared" and size == 0
+    dynamic = agent.machine.code.fact(_dynamic_globals, target) if space == "shared" and not size else ()
 
     def make() -> MemoryObject:
-        name, held = target.sym_name.data, MOST_DYNAMIC if is_dynamic else size
-        made = byte_object(name, held, space, with_data=agent.machine.with_data)
-        made.is_open = is_dynamic
+        name = ", ".join(each.sym_name.data for each in dynamic or (target,))
+        made = byte_object(name, MOST_DYNAMIC if dynamic else size, space, with_data=agent.machine.with_data)
+        made.is_open = bool(dynamic)
         return made
 
-    return Pointer(global_object(agent, target, make), 0)
+    return Pointer(global_object(agent, dynamic[0] if dynamic else target, make), 0)
+
+
+def _dynamic_globals(one: Operation) -> tuple[llvm.GlobalOp, ...]:
+    """
+    The shared arrays of no size in the module of `one`, in program order. All of them begin where the dynamic shared
+    memory of the launch begins (CUDA C++ Programming Guide, "__shared__": arrays declared `extern` start at the same
+    address).
+    """
+    module = one.parent_op() or one
+    arrays = [op for op in module.walk() if isinstance(op, llvm.GlobalOp) and op.addr_space.value.data == SHARED_SPACE]
+    return tuple(op for op in arrays if not size_and_alignment(op.global_type, op)[0])
+
+
+SHARED_SPACE = 3
+"""The number of the address space of shared memory (LLVM, "User Guide for NVPTX Backend", and for AMDGPU)."""
 
 
 @effect(llvm.AllocaOp)

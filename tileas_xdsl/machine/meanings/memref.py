@@ -1,8 +1,11 @@
 """
 What the ops of `memref` do. A memref is a `View`: a strided window on the bytes of an object.
 
-Fresh memory is zero. An index must lie inside its dimension and every access inside its object; views may be made
-freely, as MLIR lets them be hoisted above their guards. Layouts are strided ones.
+Fresh memory is zero. Shared memory that single threads allocate is one buffer of their block, whichever of them
+executes the op; it is laid out once, so all turns of a loop get the same bytes, and it ends with the block.
+
+An index must lie inside its dimension and every access inside its object; views may be made freely, as MLIR lets them
+be hoisted above their guards. Layouts are strided ones.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from tileas_xdsl.machine.core.meaning import control, effect, pure, refused, ter
 from tileas_xdsl.machine.core.memory import Cell, MemoryObject, View, row_major_strides
 from tileas_xdsl.machine.core.op_facts import TakesPerThread, Tells
 from tileas_xdsl.machine.core.standings import Answer, continuation, give_results
-from tileas_xdsl.machine.core.values import UNKNOWN, unsigned, wrap
+from tileas_xdsl.machine.core.values import UNKNOWN, ElementType, unsigned, wrap
 from tileas_xdsl.machine.core.violations import UnsupportedError, way_back_into_bounds
 from tileas_xdsl.machine.meanings.arith import dense_array
 from tileas_xdsl.machine.parts.atomics import update
@@ -51,23 +54,44 @@ def allocate(agent: Agent, op: Operation, kind: MemRefType[Attribute], sizes: Se
     shape = tuple(filled(kind.get_shape(), iter(extents)))
     element = element_of(op, kind)
     name = op.results[0].name_hint or "buffer"
-    with_data, space = agent.machine.with_data, memory_space(kind)
+    space = memory_space(kind)
     if isinstance(kind.layout, NoneAttr):
-        return MemoryObject.zeros(name, shape, element, space, with_data=with_data).whole()
+        return _made(agent, op, name, shape, element, space).whole()
     strides, offset = kind.get_strides(), kind.get_offset()
     if strides is None or offset is None or any(stride is None for stride in strides):
         raise UnsupportedError(op, f"allocates with layout {kind.layout}; only static strided layouts have addresses")
     steps = [stride for stride in strides if stride is not None]
     last = sum((extent - 1) * step for extent, step in zip(shape, steps, strict=True))
     total = offset + last + 1 if prod(shape) else 0
-    base = MemoryObject.zeros(name, (total,), element, space, with_data=with_data)
+    base = _made(agent, op, name, (total,), element, space)
     return View(base, offset * element.size, shape, tuple(step * element.size for step in steps), element)
+
+
+def _made(
+    agent: Agent, op: Operation, name: str, shape: tuple[int, ...], element: ElementType, space: str
+) -> MemoryObject:
+    """The object that `op` allocates: a fresh one, or that of the block."""
+
+    def make() -> MemoryObject:
+        return MemoryObject.zeros(name, shape, element, space, with_data=agent.machine.with_data)
+
+    if not _is_of_block(agent, space):
+        return make()
+    base = global_object(agent, op, make)
+    if base.shape != shape:
+        raise UnsupportedError(op, f"allocates shared memory of shape {shape} here and {base.shape} elsewhere")
+    return base
+
+
+def _is_of_block(agent: Agent, space: str) -> bool:
+    """Whether what `agent` allocates in `space` belongs to its block: it stands for single threads, a warp or fewer."""
+    return space == "shared" and agent.hardware is not None and not agent.is_of_several_warps
 
 
 @effect(memref.AllocOp, memref.AllocaOp)
 def _alloc(agent: Agent, op: memref.AllocOp | memref.AllocaOp, *operands: Any) -> View:
     view = allocate(agent, op, op.memref.type, operands[: len(op.dynamic_sizes)])
-    if isinstance(op, memref.AllocaOp):
+    if isinstance(op, memref.AllocaOp) and not _is_of_block(agent, view.base.space):
         agent.activation.endings.append(EndOnStack(op, view))
     return view
 
@@ -101,7 +125,9 @@ terminators(memref.AllocaScopeReturnOp)
 
 @effect(memref.DeallocOp)
 def _dealloc(agent: Agent, op: memref.DeallocOp, buffer: Any) -> None:
-    end_lifetime(agent, op, view_of(agent, op, buffer).base)
+    base = view_of(agent, op, buffer).base
+    if not _is_of_block(agent, base.space):
+        end_lifetime(agent, op, base)
 
 
 @effect(memref.GetGlobalOp)

@@ -19,8 +19,13 @@ from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.assumptions import GLOBAL_MEMORY, NOT_ASYNCHRONOUS_YET
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.handles import unknown_outcome
-from tileas_xdsl.machine.core.meaning import control, effect, pure, refused, terminators
+from tileas_xdsl.machine.core.meaning import control, effect, pure, refused, sync, terminators
 from tileas_xdsl.machine.core.standings import Answer, give_results
+from tileas_xdsl.machine.core.threads.earlier_grids import (
+    launch_dependents,
+    touch_unfollowed,
+    wait_for_earlier_grids,
+)
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.parts.calls import call_symbol
@@ -73,6 +78,12 @@ block_ids(lambda op: f"program_id.{_name_of_axis(op)}", tt.GetProgramIdOp)
 block_extents(lambda op: f"num_programs.{_name_of_axis(op)}", tt.GetNumProgramsOp)
 
 
+def access_unfollowed(agent: Agent, op: Operation) -> None:
+    """`op` accesses global memory, or starts to: all that matters of where is that earlier grids are complete."""
+    agent.machine.assume(GLOBAL_MEMORY)
+    touch_unfollowed(agent, op)
+
+
 @effect(
     tt.LoadOp,
     tt.StoreOp,
@@ -89,15 +100,25 @@ block_extents(lambda op: f"num_programs.{_name_of_axis(op)}", tt.GetNumProgramsO
 )
 def access_global(agent: Agent, op: Operation, *_operands: Any) -> Any:
     """Read or write global memory, which is not followed; what is read is unknown."""
-    agent.machine.assume(GLOBAL_MEMORY)
+    access_unfollowed(agent, op)
     if _is_in_ttir(agent, op):
         agent.machine.assume(NOT_ASYNCHRONOUS_YET)
     return unknown_outcome(op) if op.results else None
 
 
-@effect(tt.PrintOp, tt.AssertOp, tt.GridDependencyWaitOp, tt.GridDependencyLaunchDependentsOp, opaque=("*",))
+@effect(tt.PrintOp, tt.AssertOp, opaque=("*",))
 def _nothing(_agent: Agent, _op: Operation, *_operands: Any) -> None:
     """Nothing that other agents of the program could see."""
+
+
+@sync(tt.GridDependencyWaitOp)
+def _wait_for_grids(agent: Agent, op: Operation) -> None:
+    wait_for_earlier_grids(agent, op)
+
+
+@sync(tt.GridDependencyLaunchDependentsOp)
+def _launch_dependents(agent: Agent, _op: Operation) -> None:
+    launch_dependents(agent)
 
 
 @effect(tt.ElementwiseInlineAsmOp, tt.InlineAsmOp, tt.ExternElementwiseOp, opaque=("*",))

@@ -21,21 +21,28 @@ from tileas_xdsl.dialects.triton.partitions import (
 from tileas_xdsl.dialects.triton.types import AsyncTokenType, MemDescType, numbers_of
 from tileas_xdsl.machine.arguments import binds_type
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.assumptions import GLOBAL_MEMORY
 from tileas_xdsl.machine.core.asynchronous_work import Touch
 from tileas_xdsl.machine.core.handles import ORDERS_NOTHING
 from tileas_xdsl.machine.core.happens_before import Proxy
 from tileas_xdsl.machine.core.meaning import effect, pure, refused, suspends, sync, terminators
 from tileas_xdsl.machine.core.memory import View
-from tileas_xdsl.machine.core.standings import Answer, Done, continuation, give_results
+from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation, give_results
 from tileas_xdsl.machine.core.synchronization import EndOfAgents
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.meanings.tt import access_unfollowed
 from tileas_xdsl.machine.parts.blocks_alone import must_lie_alike
 from tileas_xdsl.machine.parts.compiler_fences import note_known
 from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, commit_copies, start_copy, wait_for_own_copies
+from tileas_xdsl.machine.parts.instructions.register_pool import lower_registers, pool_of, set_registers
 from tileas_xdsl.machine.parts.lifetimes import end_lifetime
-from tileas_xdsl.machine.parts.memdescs import allocate, reinterpreted, subview, view_of_caller
+from tileas_xdsl.machine.parts.memdescs import (
+    allocate,
+    is_part_of_overlap,
+    reinterpreted,
+    subview,
+    view_of_caller,
+)
 
 TOKEN = ORDERS_NOTHING
 """The value of a token."""
@@ -81,7 +88,11 @@ def _alloc(agent: Agent, op: ttg.LocalAllocOp, *source: Any) -> View:
 
 @effect(ttg.LocalDeallocOp)
 def _dealloc(agent: Agent, op: Operation, view: Any) -> None:
-    end_lifetime(agent, op, seen(agent, op, view).base)
+    ended = seen(agent, op, view)
+    if is_part_of_overlap(agent, ended.base):
+        agent.touch(ended, op, write=True, proxy=Proxy.UNSPECIFIED)
+    else:
+        end_lifetime(agent, op, ended.base)
 
 
 @pure(ttg.MemdescIndexOp)
@@ -152,7 +163,7 @@ def _scatter_atomically(agent: Agent, op: Operation, view: Any, *_operands: Any)
 @sync(ttg.AsyncCopyGlobalToLocalOp, opaque=("src", "mask", "other"))
 def _copy(agent: Agent, op: Operation, _pointers: Any, target: Any, *_operands: Any) -> Any:
     view = seen(agent, op, target)
-    agent.machine.assume(GLOBAL_MEMORY)
+    access_unfollowed(agent, op)
     start_copy(agent, op, [Touch(view, True, Proxy.GENERIC)], view.region.byte_count)
     return TOKEN
 
@@ -184,13 +195,36 @@ def _specialize(agent: Agent, op: WarpSpecializeOp) -> Answer:
     started: list[Agent] = []
     for number, (region, warps) in enumerate(zip(inside.partitions, op.warps, strict=True)):
         if region.block.first_op is region.block.last_op:
+            _lower_idle(agent, op, number)
             continue
         name = f"partition {number} ({warps} warp{'s' if warps != 1 else ''})"
-        child = agent.fork(name, op, _begin_partition, number, captures, captures=[])
+        child = agent.fork(name, op, _take_registers, number, captures, captures=[])
         note_known(child)
         agent.machine.happened(agent, op, "fork", f"starts {child.name}", on=child)
         started.append(child)
+    return _moved(agent, op, 0).then(_begin_default, tuple(started))
+
+
+@continuation
+def _begin_default(agent: Agent, op: WarpSpecializeOp, _: None, started: tuple[Agent, ...]) -> Answer:
     return agent.run_region(op.default).then(_join, tuple(started))
+
+
+@continuation
+def _take_registers(child: Agent, op: WarpSpecializeOp, _: None, number: int, captures: tuple[Any, ...]) -> Answer:
+    return _moved(child, op, number + 1).then(_begin_partition, number, captures)
+
+
+def _moved(agent: Agent, op: WarpSpecializeOp, number: int) -> Request:
+    """
+    The default region (0) or a partition takes the registers that Triton has assigned to it: its lowering puts a
+    `setmaxnreg` at the begin of each. Without `actualRegisters` none are moved, whatever is requested.
+    """
+    counts = op.registers
+    if not counts:
+        return Done()
+    pool_of(agent, op.threads_of_block)
+    return set_registers(agent, op, op.warp_numbers[number], counts[number])
 
 
 @continuation
@@ -205,10 +239,28 @@ def _join(agent: Agent, op: Operation, results: tuple[Any, ...], started: tuple[
 
 
 @continuation
-def _saw_end(agent: Agent, op: Operation, _: None, end: EndOfAgents, results: tuple[Any, ...]) -> Answer:
+def _saw_end(agent: Agent, op: WarpSpecializeOp, _: None, end: EndOfAgents, results: tuple[Any, ...]) -> Answer:
     agent.machine.happened(agent, op, "wait", f"sees the end of {len(end.agents)} partitions", on=end)
     note_known(agent)
+    _give_registers_back(agent, op)
     return Done(results).then(give_results) if op.results else None
+
+
+def _lower_idle(agent: Agent, op: WarpSpecializeOp, number: int) -> None:
+    """A partition that does nothing gives its registers back, for which Triton pads warpgroups with such ones."""
+    if op.registers:
+        pool_of(agent, op.threads_of_block)
+        lower_registers(agent, op, op.warp_numbers[number + 1], op.registers[number + 1])
+
+
+def _give_registers_back(agent: Agent, op: WarpSpecializeOp) -> None:
+    """All warps have again what they started with: who has more gives it back before the others take it."""
+    counts = op.registers
+    if not counts:
+        return
+    pool, numbered = pool_of(agent), list(zip(op.warp_numbers, counts, strict=True))
+    for warps, _ in sorted(numbered, key=lambda each: -each[1]):
+        pool.restore(agent, op, warps)
 
 
 refused("is run by the op around it, and not by itself", WarpSpecializePartitionsOp)

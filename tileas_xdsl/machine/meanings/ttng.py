@@ -31,7 +31,7 @@ from tileas_xdsl.machine.core.standings import Answer, continuation
 from tileas_xdsl.machine.core.synchronization import EventCondition
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
-from tileas_xdsl.machine.meanings.tt import WARPS
+from tileas_xdsl.machine.meanings.tt import WARPS, access_unfollowed
 from tileas_xdsl.machine.meanings.ttg import TOKEN, give_nothing, seen
 from tileas_xdsl.machine.parts.barrier_lives import (
     end_barrier,
@@ -187,7 +187,7 @@ def threads_around(op: Operation) -> int:
 
 def _load_box(agent: Agent, op: Any, target: Any, barrier: Any) -> None:
     view, placed = seen(agent, op, target), barrier_at(agent, op, barrier)
-    agent.machine.assume(GLOBAL_MEMORY)
+    access_unfollowed(agent, op)
     size = bytes_of_block(view, op.result.type)
     with fenced_by_compiler(agent):
         start_load(agent, op, placed, [Touch(view, True, Proxy.ASYNC)], size, kind="a TMA load")
@@ -223,7 +223,7 @@ def _tma_scatter(agent: Agent, op: Operation, *operands: Any) -> None:
 def _store_box(agent: Agent, op: Operation, source: Any) -> None:
     """The store and its commit: each is a separate group (Triton, `AsyncTMACopyLocalToGlobalOpConversion`)."""
     view = seen(agent, op, source)
-    agent.machine.assume(GLOBAL_MEMORY)
+    access_unfollowed(agent, op)
     with fenced_by_compiler(agent):
         start_store(agent, op, [Touch(view, False, Proxy.ASYNC)], [], view.region.byte_count, kind="a TMA store")
     commit_stores(agent, op)

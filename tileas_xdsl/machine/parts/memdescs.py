@@ -7,6 +7,12 @@ once. Where they are deallocated and allocated again, it is the same place, too.
 Where the text says in which columns of tensor memory an allocation lies (`tensor_memory_col_offset`, by Triton's pass
 `triton-tensor-memory-allocation`), it lies there: two that share columns share bytes. A tile of 128 rows takes all
 lanes; one of 64 takes 16 of each 32, which lie here side by side.
+
+    %x = ttg.local_alloc %tile {allocation.offset = 0 : i32}        bytes 0 to 8191 of shared memory
+    %y = ttg.local_alloc %tile {allocation.offset = 4096 : i32}     bytes 4096 to 12287: they share 4096 bytes
+
+Where the text says where allocations of a function lie, they lie there: those that overlap are parts of one object. The
+end of one is an access to its bytes, and not the end of the object.
 """
 
 from __future__ import annotations
@@ -30,7 +36,7 @@ from tileas_xdsl.machine.core.state import Canvas, OwnPart, SharedPart
 from tileas_xdsl.machine.core.values import ElementType, element_type
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.machine.parts.blocks_alone import blocks_of_cluster
-from tileas_xdsl.machine.tiles.pointers import Pointer
+from tileas_xdsl.machine.tiles.pointers import BYTE, Pointer
 
 
 @dataclass
@@ -85,10 +91,97 @@ def space_of(kind: MemDescType) -> str:
     return "tensor" if kind.is_in_tensor_memory else "shared"
 
 
+@dataclass(frozen=True)
+class Overlap:
+    """Allocations that lie over each other, and the bytes of shared memory from the first to the last of them."""
+
+    first: Operation
+    name: str
+    start: int
+    stop: int
+    has_barriers: bool
+
+
+@dataclass
+class Overlaps(SharedPart):
+    """The objects for allocations that overlap, by the first of them."""
+
+    objects: dict[Operation, MemoryObject] = field(default_factory=dict[Operation, MemoryObject])
+
+    def draw(self, canvas: Canvas) -> None:
+        for op, base in self.objects.items():
+            canvas.literal(("overlap", id(op)))
+            canvas.thing(base)
+
+
+OFFSET = "allocation.offset"
+"""The attribute that says at which byte of shared memory an allocation begins: Triton's passes write it."""
+
+
+def _span(op: Operation) -> tuple[int, int] | None:
+    """The bytes of shared memory of an allocation whose place the text says."""
+    said, kind = op.attributes.get(OFFSET), op.results[0].type if op.results else None
+    if not isinstance(said, IntegerAttr) or not isinstance(kind, MemDescType) or kind.is_in_tensor_memory:
+        return None
+    start = said.value.data
+    return start, start + prod(kind.extents) * element_in_memory(op, kind.element).size
+
+
+def _overlaps_in(function: Operation) -> dict[Operation, Overlap]:
+    """The allocations of `function` that share bytes with another one, each with those that it overlaps."""
+    found: dict[Operation, Overlap] = {}
+    group: list[Operation] = []
+    start = stop = 0
+
+    def close() -> None:
+        if len(group) > 1:
+            name = ", ".join(op.results[0].name_hint or "buffer" for op in group)
+            has_barriers = any(cast("MemDescType", op.results[0].type).element == i64 for op in group)
+            found.update(dict.fromkeys(group, Overlap(group[0], name, start, stop, has_barriers)))
+
+    placed = [(span, op) for op in function.walk() if (span := _span(op)) is not None]
+    for (begin, end), op in sorted(placed, key=lambda each: each[0]):
+        if begin >= stop:
+            close()
+            group, start = [], begin
+        group.append(op)
+        stop = max(stop, end)
+    close()
+    return found
+
+
+def overlap_of(agent: Agent, op: Operation) -> Overlap | None:
+    """The allocations that share bytes with that of `op`, and it; None where there are none."""
+    function = agent.activation.function
+    return None if function is None else agent.machine.code.fact(_overlaps_in, function).get(op)
+
+
+def _in_overlap(agent: Agent, op: Operation, kind: MemDescType, overlap: Overlap) -> View:
+    """The storage of `op` in the object of those that it overlaps."""
+    objects = agent.machine.part(Overlaps).objects
+    base = objects.get(overlap.first)
+    if base is None:
+        size = (overlap.stop - overlap.start,)
+        base = MemoryObject.zeros(overlap.name, size, BYTE, "shared", with_data=False)
+        base.holds_barriers = overlap.has_barriers
+        objects[overlap.first] = base
+    span, element = _span(op), element_in_memory(op, kind.element)
+    assert span is not None
+    return View(base, span[0] - overlap.start, kind.extents, row_major_strides(kind.extents, element.size), element)
+
+
+def is_part_of_overlap(agent: Agent, base: MemoryObject) -> bool:
+    """Whether `base` stands for several allocations, none of which ends it."""
+    return base in agent.machine.part(Overlaps).objects.values()
+
+
 def allocate(agent: Agent, op: Operation, kind: MemDescType) -> View:
     """The storage of `op`, which has a result of that type; in a cluster it is that of one block."""
     if blocks_of_cluster(agent, op) != 1:
         agent.machine.assume(BLOCKS_ALIKE)
+    overlap = overlap_of(agent, op)
+    if overlap is not None:
+        return _in_overlap(agent, op, kind, overlap)
     objects = agent.part(Places).objects
     base = objects.get(op)
     if base is None and COLUMN in op.attributes and kind.is_in_tensor_memory:

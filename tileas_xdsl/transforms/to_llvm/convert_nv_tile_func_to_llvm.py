@@ -22,6 +22,7 @@ from xdsl.rewriter import Rewriter
 
 from tileas_xdsl.analysis.target import capability_for
 from tileas_xdsl.analysis.thread_blocks import block_shape_of
+from tileas_xdsl.analysis.threads.registers import REGISTERS
 from tileas_xdsl.analysis.threads.tiles import tile_of
 from tileas_xdsl.diagnostics import op_name, refuse
 from tileas_xdsl.dialects.nv_tileaa import control as nv_tileaa
@@ -30,7 +31,6 @@ from tileas_xdsl.dialects.nv_tileas import control as nv_tileas
 from tileas_xdsl.dialects.nv_tileas.layout import layout_of
 from tileas_xdsl.dialects.tiles.functions import KernelFunction, TileFunction
 from tileas_xdsl.layouts.distributed import WARP
-from tileas_xdsl.transforms.to_llvm.agent_registers import REGISTERS
 from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import BEFORE, undescribed
 from tileas_xdsl.transforms.to_llvm.tiles.values import LAYOUTS
 from tileas_xdsl.transforms.to_llvm.warps import (

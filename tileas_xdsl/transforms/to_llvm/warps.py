@@ -18,12 +18,7 @@ from xdsl.dialects import func, scf
 from xdsl.ir import Operation
 
 from tileas_xdsl.analysis.thread_blocks import block_shape_of
-from tileas_xdsl.diagnostics import refuse
-from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
-from tileas_xdsl.dialects.tiles.functions import KernelFunction
-from tileas_xdsl.interfaces import AgentLikeOpInterface
-from tileas_xdsl.layouts.distributed import WARP_SIZE
-from tileas_xdsl.transforms.to_llvm.agent_registers import (
+from tileas_xdsl.analysis.threads.registers import (
     FEWEST,
     FIRST_TO_MOVE_REGISTERS,
     INHERITED,
@@ -33,6 +28,11 @@ from tileas_xdsl.transforms.to_llvm.agent_registers import (
     is_taken,
     registers_of,
 )
+from tileas_xdsl.diagnostics import refuse
+from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
+from tileas_xdsl.dialects.tiles.functions import KernelFunction
+from tileas_xdsl.interfaces import AgentLikeOpInterface
+from tileas_xdsl.layouts.distributed import WARP_SIZE
 
 THREADS = "nvvm.reqntid"
 """The attribute that says the extents of a function's blocks."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation
 
@@ -18,6 +19,9 @@ from tileas_xdsl.machine.core.state import Canvas, SharedPart
 from tileas_xdsl.machine.core.synchronization import Rendezvous
 from tileas_xdsl.machine.core.threads.clusters import Cluster, barrier_of_cluster, end_block
 from tileas_xdsl.machine.core.threads.hardware import Active
+
+if TYPE_CHECKING:
+    from tileas_xdsl.machine.core.execution import Machine
 
 
 @dataclass(eq=False)
@@ -103,3 +107,10 @@ def _do_not_wait_for(agent: Agent, count: int) -> None:
         barrier = barrier_of_cluster(agent)
         machine.shares(barrier.name, alone=True)
         barrier.leave_in(agent.block.rank, agent.number, count, threads_left(agent))
+
+
+def relaxes_barriers(machine: Machine) -> bool:
+    """Whether some barrier of the execution orders steps of agents without handing over what they know."""
+    named = (barrier.state for barrier in machine.part(NamedBarriers).barriers)
+    cluster = machine.part(Cluster).barrier
+    return any(barrier.is_relaxed for barrier in (*machine.phase_barriers, *named, *([cluster] if cluster else ())))

@@ -22,6 +22,7 @@ from tileas_xdsl.machine.core.assumptions import ONE_THREAD
 from tileas_xdsl.machine.core.standings import Answer, Request, continuation
 from tileas_xdsl.machine.core.synchronization import EndOfAgents
 from tileas_xdsl.machine.core.threads.block_barriers import Departures, leave_block
+from tileas_xdsl.machine.core.threads.earlier_grids import begin_behind_earlier_grids
 from tileas_xdsl.machine.core.threads.hardware import Threads
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 
@@ -55,6 +56,7 @@ def call_by_block(agent: Agent, function: Operation, arguments: Sequence[Any], g
     threads = threads_of(function, given)
     agent.hardware = threads
     agent.machine.part(Departures).kernel = function
+    begin_behind_earlier_grids(agent, function)
     if threads is None:
         _take_for_one_thread(agent, function, body)
     if threads is None or threads.count <= threads.per_warp or not are_counted(agent, function, body, threads):

@@ -185,6 +185,7 @@ class ClusterBarrier(Rendezvous):
         generation that they arrive in.
         """
         mine = self.generation
+        self.is_relaxed |= agent not in knowledge.clock
         self.gathering.merge(knowledge)
         self.gathered[agent] = moment
         self.of_blocks[rank] = (self.of_blocks.get(rank, (0, expected))[0] + count, expected)

@@ -33,6 +33,7 @@ from tileas_xdsl.machine.parts.clusters import Destination, destinations
 from tileas_xdsl.machine.parts.copy_groups import CopyOfThread
 from tileas_xdsl.machine.parts.divergence import predicated
 from tileas_xdsl.machine.parts.instructions.bulk_copies import commit_stores, start_load, start_store, wait_for_stores
+from tileas_xdsl.machine.parts.instructions.operand_ranges import BULK_SIZE, require_in_range
 from tileas_xdsl.machine.parts.tensor_maps import (
     mover_into,
     reading_box,
@@ -80,13 +81,20 @@ def _bulk_load(agent: Agent, op: Operation, *operands: Any) -> None:
 
 
 def _load_run(agent: Agent, op: Operation, target: Any, source: Any, address: Any, size: Any, *hints: Any) -> None:
-    count = agent.known(size, op, "copies")
+    count = _size(agent, op, size)
     out_of: View = agent.known(source, op, "copies from").bytes(count)
     mask = None if getattr(op, "multicast_mask", None) is None else hints[0]
     for place in _destinations(agent, op, target, address, mask):
         into = place.target.bytes(count)
         touches = [Touch(out_of, False, Proxy.ASYNC), Touch(into, True, Proxy.ASYNC)]
         _start_load(agent, op, place.barrier, touches, _mover(agent, into, out_of), count)
+
+
+def _size(agent: Agent, op: Operation, size: Any) -> int:
+    """How many bytes a bulk copy moves."""
+    count = agent.known(size, op, "copies")
+    require_in_range(agent, op, count, BULK_SIZE)
+    return count
 
 
 def _destinations(agent: Agent, op: Operation, target: Any, barrier: Any, mask: Any) -> list[Destination]:
@@ -165,7 +173,7 @@ def _bulk_store(agent: Agent, op: Operation, *operands: Any) -> None:
 
 def _stored_by_thread(agent: Agent, op: Operation, lane: int, operands: Sequence[Any]) -> CopyOfThread:
     target, source, size, *_hints = operands
-    count = agent.known(size, op, "copies")
+    count = _size(agent, op, size)
     out_of: View = agent.known(source, op, "copies from").bytes(count)
     return CopyOfThread(lane, out_of, agent.known(target, op, "copies to").bytes(count))
 

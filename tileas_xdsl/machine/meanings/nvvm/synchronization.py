@@ -23,8 +23,9 @@ from typing import Any
 from xdsl.ir import Operation
 
 from tileas_xdsl.analysis.answers import AnswerUse, use_of_answer
+from tileas_xdsl.analysis.threads.grid_dependence import waits_for_grids
 from tileas_xdsl.dialects.nvvm import bulk, cp_async, fence, mbarrier, registers, thread
-from tileas_xdsl.dialects.nvvm.attributes import MemScope
+from tileas_xdsl.dialects.nvvm.attributes import MemScope, SetMaxRegisterAction
 from tileas_xdsl.dialects.nvvm.barrier import (
     Barrier0Op,
     BarrierArriveOp,
@@ -56,9 +57,17 @@ from tileas_xdsl.machine.core.synchronization import (
 from tileas_xdsl.machine.core.threads.block_barriers import NamedBarriers, leave_block, threads_left
 from tileas_xdsl.machine.core.threads.by_thread import per_thread, rows_of_threads
 from tileas_xdsl.machine.core.threads.clusters import is_in_another_block, name_in_block
+from tileas_xdsl.machine.core.threads.earlier_grids import launch_dependents, wait_for_earlier_grids
 from tileas_xdsl.machine.core.threads.hardware import WARP, PerThread, Varies
 from tileas_xdsl.machine.core.values import UNKNOWN, wrap
-from tileas_xdsl.machine.core.violations import MistakeError, Party, UnsupportedError, Violation, ViolationKind
+from tileas_xdsl.machine.core.violations import (
+    MistakeError,
+    Party,
+    UnsupportedError,
+    Violation,
+    ViolationKind,
+    end_malformed,
+)
 from tileas_xdsl.machine.parts.barrier_lives import (
     end_barrier,
     make_barrier,
@@ -87,7 +96,22 @@ from tileas_xdsl.machine.parts.copy_groups import (
     wait_for_own_copies,
 )
 from tileas_xdsl.machine.parts.divergence import predicated
+from tileas_xdsl.machine.parts.instructions.operand_ranges import (
+    ARRIVE_COUNT,
+    BARRIER_NUMBER,
+    GROUPS,
+    PARITY,
+    THREAD_COUNT,
+    TX_COUNT,
+    require_in_range,
+)
 from tileas_xdsl.machine.parts.instructions.proxy_fences import fence_inits, fence_proxies
+from tileas_xdsl.machine.parts.instructions.register_pool import (
+    lower_registers,
+    note_executed,
+    raise_registers,
+    warps_of_agent,
+)
 from tileas_xdsl.machine.parts.placed_barriers import ClusterArrival, PlacedBarrier, publish_inits
 from tileas_xdsl.machine.parts.tensor_maps import acquire_map, release_maps
 from tileas_xdsl.machine.parts.thread_numbers import (
@@ -150,6 +174,7 @@ def _inval(agent: Agent, op: Operation, address: Any) -> None:
 def _count(agent: Agent, op: Operation, rest: tuple[Any, ...]) -> int:
     """How many arrivals the op makes: its count (or 1) for each thread."""
     each = agent.known(rest[0], op, "takes as its count") if rest else 1
+    require_in_range(agent, op, each, ARRIVE_COUNT)
     return each * agent.threads
 
 
@@ -206,7 +231,7 @@ def _arrive_drop(agent: Agent, op: Operation, address: Any, *count: Any) -> int 
 
 @sync(mbarrier.MBarrierExpectTxOp)
 def _expect_tx(agent: Agent, op: Operation, address: Any, size: Any) -> None:
-    barrier, count = barrier_at(agent, op, address).state, agent.known(size, op, "expects") * agent.threads
+    barrier, count = barrier_at(agent, op, address).state, _bytes(agent, op, size) * agent.threads
     expect_bytes(agent, barrier, op, count)
     phase = barrier.phases_completed
     agent.machine.happened(agent, op, "expect", f"expects {count} bytes at {barrier.name}", on=barrier, turn=phase)
@@ -215,7 +240,14 @@ def _expect_tx(agent: Agent, op: Operation, address: Any, size: Any) -> None:
 @sync(mbarrier.MBarrierCompleteTxOp)
 def _complete_tx(agent: Agent, op: Operation, address: Any, size: Any) -> None:
     barrier = barrier_at(agent, op, address).state
-    report_bytes(agent, barrier, op, agent.known(size, op, "completes") * agent.threads)
+    report_bytes(agent, barrier, op, _bytes(agent, op, size) * agent.threads)
+
+
+def _bytes(agent: Agent, op: Operation, size: Any) -> int:
+    """How many bytes each thread expects, or reports."""
+    count = agent.known(size, op, "takes as its number of bytes")
+    require_in_range(agent, op, count, TX_COUNT)
+    return count
 
 
 @sync(mbarrier.MBarrierArriveExpectTxOp, mbarrier.MBarrierArriveDropExpectTxOp, per_thread=TakesPerThread.ITSELF)
@@ -224,7 +256,7 @@ def _arrive_expect_tx(
 ) -> int | StateToken | None:
     with predicated(agent, op, predicate) as threads:
         if threads:
-            return _arrive_with_bytes(agent, op, address, agent.known(size, op, "expects"))
+            return _arrive_with_bytes(agent, op, address, _bytes(agent, op, size))
     note_switched_off(agent, op, agent.known(address, op, "uses a barrier at"))
     return None
 
@@ -248,8 +280,9 @@ def _state(agent: Agent, op: Operation, barrier: PhaseBarrier, phase: int) -> in
 
 @suspends(mbarrier.MBarrierTryWaitParityOp)
 def _try_wait_parity(agent: Agent, op: Operation, address: Any, parity: Any, *_ticks: Any) -> Answer:
-    barrier = _own_barrier_at(agent, op, address).state
-    return wait_for_parity(agent, barrier, agent.known(parity, op, "waits for") & 1, op)
+    barrier, wanted = _own_barrier_at(agent, op, address).state, agent.known(parity, op, "waits for")
+    require_in_range(agent, op, wanted, PARITY)
+    return wait_for_parity(agent, barrier, wanted, op)
 
 
 _use_of_answer = per_op(use_of_answer)
@@ -265,6 +298,8 @@ def _test(agent: Agent, op: WaitOp, address: Any, which: Any, *_ticks: Any) -> A
     barrier, wanted = _own_barrier_at(agent, op, address).state, agent.known(which, op, "asks for")
     if isinstance(wanted, StateToken):
         wanted = _phase_of(wanted, barrier, op)
+    elif not _names_state(op):
+        require_in_range(agent, op, wanted, PARITY)
     use = _use_of_answer(agent, op)
     if use is AnswerUse.SPINS:
         return _wait_until_over(agent, op, barrier, wanted)
@@ -364,6 +399,7 @@ def _cp_async_commit(agent: Agent, op: Operation) -> None:
 
 @suspends(cp_async.CpAsyncWaitGroupOp)
 def _cp_async_wait(agent: Agent, op: Any) -> Answer:
+    require_in_range(agent, op, op.n.value.data, GROUPS)
     return wait_for_own_copies(agent, op, [CP_ASYNC], op.n.value.data)
 
 
@@ -429,8 +465,11 @@ def _saw_generation(agent: Agent, op: Operation, _: None, condition: RendezvousC
 def _barrier_numbered(agent: Agent, op: Any, operands: tuple[Any, ...]) -> Rendezvous:
     values = dict(zip(op.operands, operands, strict=True))
     number = 0 if op.barrier_id is None else agent.known(values[op.barrier_id], op, "takes as its barrier")
+    require_in_range(agent, op, number, BARRIER_NUMBER)
     threads = op.number_of_threads
     expected = threads_left(agent) if threads is None else agent.known(values[threads], op, "waits for")
+    if threads is not None and agent.hardware is not None:
+        require_in_range(agent, op, expected, THREAD_COUNT)
     return _rendezvous(agent, op, f"barrier {number}", expected, of_all=threads is None)
 
 
@@ -536,9 +575,7 @@ def _elect(agent: Agent, op: Operation, *_mask: Any) -> Any:
     fence.FenceScClusterOp,
     fence.FenceSyncRestrictOp,
     fence.FenceProxySyncRestrictOp,
-    registers.SetMaxRegisterOp,
     thread.NanosleepOp,
-    GriddepcontrolOp,
     bulk.PrefetchOp,
     bulk.CpAsyncBulkPrefetchOp,
     bulk.CpAsyncBulkTensorPrefetchOp,
@@ -546,6 +583,27 @@ def _elect(agent: Agent, op: Operation, *_mask: Any) -> Any:
 )
 def _no_effect_here(_agent: Agent, _op: Operation, *_operands: Any) -> None:
     """Nothing: the op orders what the machine keeps in order anyway, or changes only the speed."""
+
+
+@sync(GriddepcontrolOp)
+def _grid_dependency(agent: Agent, op: GriddepcontrolOp) -> None:
+    if waits_for_grids(op):
+        wait_for_earlier_grids(agent, op)
+    else:
+        launch_dependents(agent)
+
+
+@suspends(registers.SetMaxRegisterOp)
+def _set_max_register(agent: Agent, op: registers.SetMaxRegisterOp) -> Answer:
+    """A warp gives registers back, or waits until the pool of the block has those that it lacks (`register_pool`)."""
+    if agent.threads != agent.size:
+        end_malformed(agent, op, "is executed by some threads of a warp", "a branch that all threads of the warp take")
+    warps, count = warps_of_agent(agent), op.reg_count.value.data
+    note_executed(agent, op, warps)
+    if op.action.data is SetMaxRegisterAction.INCREASE:
+        return raise_registers(agent, op, warps, count)
+    lower_registers(agent, op, warps, count)
+    return None
 
 
 @sync(SyncWarpOp)

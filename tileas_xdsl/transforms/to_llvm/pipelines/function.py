@@ -10,12 +10,12 @@ from xdsl.ir import Attribute, Block, Operation, Region
 from tileas_xdsl.analysis.pipeline_root import PipelineRoots
 from tileas_xdsl.analysis.target import capability_for
 from tileas_xdsl.analysis.threads.filling import is_by_loads, is_by_tma
+from tileas_xdsl.analysis.threads.registers import registers_of
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.diagnostics import refuse as refuse_op
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import PipelineYieldOp
-from tileas_xdsl.transforms.to_llvm.agent_registers import registers_of
 from tileas_xdsl.transforms.to_llvm.pipelines.filling import RingAccess, ring_accesses
 from tileas_xdsl.transforms.to_llvm.pipelines.rings import init_barriers, make_rings, pipelines_in, tiles_of
 from tileas_xdsl.transforms.to_llvm.pipelines.state import REFUSALS, RULES, PipelineCode, is_of_pipeline, lower_body

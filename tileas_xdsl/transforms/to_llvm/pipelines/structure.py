@@ -13,10 +13,10 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tileas_xdsl.analysis.threads.filling import is_by_tma
+from tileas_xdsl.analysis.threads.registers import INHERITED
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nvvm.attributes import SetMaxRegisterAction
 from tileas_xdsl.dialects.nvvm.registers import SetMaxRegisterOp, ThreadIdXOp
-from tileas_xdsl.transforms.to_llvm.agent_registers import INHERITED
 from tileas_xdsl.transforms.to_llvm.pipelines.state import PipelineCode, all_types, lower_body, rule
 from tileas_xdsl.transforms.to_llvm.warps import warps_of_agents
 

@@ -21,8 +21,16 @@ from tileas_xdsl.layouts import f2
 from tileas_xdsl.layouts.access import LaneAccess
 from tileas_xdsl.layouts.distributed import LANE, REGISTER, WARP, spare_bits
 from tileas_xdsl.layouts.linear import LinearLayout
-from tileas_xdsl.transforms.to_llvm.tiles.packing import Elements, Words, cast_bits, vector_of, word_elements, word_type
-from tileas_xdsl.transforms.to_llvm.tiles.places import Images, Offsets
+from tileas_xdsl.transforms.to_llvm.tiles.packing import (
+    Elements,
+    Words,
+    cast_bits,
+    vector_of,
+    word_elements,
+    word_of,
+    word_type,
+)
+from tileas_xdsl.transforms.to_llvm.tiles.places import Images, Offsets, linear
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads
 from tileas_xdsl.transforms.to_llvm.tiles.values import Registers, SharedTile
 
@@ -88,7 +96,6 @@ def _has_none_of(threads: Threads, spare: Mapping[str, int]) -> SSAValue | None:
 
 def _plain_offsets(threads: Threads, access: LaneAccess) -> Offsets:
     low = (1 << len(access.registers)) - 1
-    assert not access.needs_select
     images = {place: [image & ~low for image in access.offsets.images(place)] for place in (LANE, WARP)}
     return Offsets(threads, in_bytes(images, access.element_bits))
 
@@ -104,7 +111,7 @@ def _start(access: LaneAccess, register: int) -> int:
 
 
 def _numbers(access: LaneAccess, register: int) -> list[list[int]]:
-    """The element numbers of each word of the block that begins with `register`."""
+    """The element numbers of each word of the block that begins with `register`, in thread 0."""
     count = 1 << len(access.registers)
     per_word = word_elements(access.element_bits, count)
     inside = [access.register_in_block(register, 0, 0, element) for element in range(count)]
@@ -117,8 +124,48 @@ def _load_plain(threads: Threads, pointer: SSAValue, access: LaneAccess, words: 
         groups = _numbers(access, register)
         kind = word_type(words.tile, len(groups[0]))
         place = offsets.behind(pointer, _start(access, register))
-        for numbers, word in zip(groups, loaded_words(threads, place, kind, len(groups)), strict=True):
+        loaded = loaded_words(threads, place, kind, len(groups))
+        if access.needs_select:
+            single = [value for word in loaded for value in _taken_apart(threads, word, words.tile, len(groups[0]))]
+            groups = [[number] for numbers in groups for number in numbers]
+            loaded = _exchanged(threads, access, single)
+        for numbers, word in zip(groups, loaded, strict=True):
             words.put(numbers, word)
+
+
+def _taken_apart(threads: Threads, word: SSAValue, tile: Tile, count: int) -> list[SSAValue]:
+    if count == 1:
+        return [word]
+    vector = cast_bits(threads, word, VectorType(tile.element, [count]))
+    return [threads.result(ExtractElementOp(vector, threads.number(position))) for position in range(count)]
+
+
+def _exchanged(threads: Threads, access: LaneAccess, values: Sequence[SSAValue]) -> list[SSAValue]:
+    """
+    The elements of a block in the order of this thread's registers, or the converse: position p changes places with
+    p ^ m, where m is the offset of the thread's first register in its block. Each bit of m is a round of selects.
+    """
+    found = list(values)
+    for bit in range(len(access.registers)):
+        condition = _begins_behind(threads, access, bit)
+        if condition is not None:
+            found = [
+                threads.result(arith.SelectOp(condition, found[position ^ (1 << bit)], value))
+                for position, value in enumerate(found)
+            ]
+    return found
+
+
+def _begins_behind(threads: Threads, access: LaneAccess, bit: int) -> SSAValue | None:
+    """Whether bit number `bit` of m is set in this thread, i1; None if it is set in no thread."""
+    images = {place: [image >> bit & 1 for image in access.offsets.images(place)] for place in (LANE, WARP)}
+    key = ("begins behind", tuple(images[LANE]), tuple(images[WARP]))
+
+    def build() -> SSAValue | None:
+        own = linear(threads, images)
+        return None if own is None else threads.compare(own, "ne", 0)
+
+    return threads.once(key, build)
 
 
 def loaded_words(threads: Threads, pointer: SSAValue, kind: Attribute, count: int) -> list[SSAValue]:
@@ -146,8 +193,18 @@ def _bytes(kind: Attribute) -> int:
 def _store_plain(threads: Threads, elements: Elements, tile: Tile, pointer: SSAValue, access: LaneAccess) -> None:
     offsets = _plain_offsets(threads, access)
     for register in access.instructions:
-        words = [elements.word(numbers) for numbers in _numbers(access, register)]
+        groups = _numbers(access, register)
+        words = _chosen(threads, elements, access, groups) if access.needs_select else [*map(elements.word, groups)]
         stored_words(threads, words, offsets.behind(pointer, _start(access, register)))
+
+
+def _chosen(
+    threads: Threads, elements: Elements, access: LaneAccess, groups: Sequence[Sequence[int]]
+) -> list[SSAValue]:
+    """The words of a block, whose elements differ by thread."""
+    single = _exchanged(threads, access, [elements.word([number]) for numbers in groups for number in numbers])
+    count = len(groups[0])
+    return [word_of(threads, single[start : start + count]) for start in range(0, len(single), count)]
 
 
 # Matrices -------------------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
 from tileas_xdsl.dialects.cute import CuteAtomAttr
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomPlanAttr
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, ConvertLayoutOp, CopyOp, ShuffleOp, ViewOp
+from tileas_xdsl.layouts import f2
 from tileas_xdsl.layouts.access import LaneAccess, accesses
 from tileas_xdsl.layouts.distributed import representatives
 from tileas_xdsl.layouts.errors import LayoutError
@@ -103,10 +104,9 @@ def _atom(op: ConvertLayoutOp) -> object:
 def _access(registers: Tile, memory: Tile, atom: object, verb: str) -> LaneAccess | None:
     """The access that an atom names; the best one where none is named."""
     found = accesses(registers.layout, memory.layout, registers.bits, matrix=True)
-    usable = [each for each in found if not each.needs_select]
     if isinstance(atom, CuteAtomAttr):
-        return next((each for each in usable if _text(each, verb) == _words(atom)), None)
-    return usable[0] if usable else None
+        return next((each for each in found if _text(each, verb) == _words(atom)), None)
+    return found[0] if found else None
 
 
 def _words(atom: CuteAtomAttr) -> str:
@@ -126,14 +126,14 @@ def _renamed(source: Tile, target: Tile) -> list[int]:
     plan = exchange(source.layout, target.layout, source.bits)
     assert plan.is_relabelling
     columns = plan.sources.with_outputs(["register"]).table
-    own = [columns[number] for number in range(target.count)]
+    own = {f2.combination(plan.registers, place): columns[place] for place in range(1 << len(plan.registers))}
     same = representatives(target.layout, plan.registers)
     return [own[same[number]] for number in range(target.count)]
 
 
 # Refusals -------------------------------------------------------------------------------------------------------------
 
-NO_ACCESS = "lets lanes differ in the register that they move at once"
+NO_ACCESS = "names an instruction that does not move the tile"
 
 
 @refusal(ConvertLayoutOp)
@@ -147,7 +147,7 @@ def _no_instruction(op: ConvertLayoutOp) -> tuple[str, str] | None:
         return _stays(source, target)
     if source.bits < 8:
         return f"moves elements of {source.bits} bits, several of which share a byte", "convert them as bytes"
-    return None if _access(target, source, _atom(op), "ld") is not None else (NO_ACCESS, "choose another layout")
+    return None if _access(target, source, _atom(op), "ld") is not None else (NO_ACCESS, "leave out the atom")
 
 
 def _stays(source: Tile, target: Tile) -> tuple[str, str] | None:
@@ -170,7 +170,7 @@ def _copies_otherwise(op: CopyOp) -> tuple[str, str] | None:
     if not registers.in_registers or memory.in_registers:
         return "copies from memory to memory", "load the tile first"
     atom = op.atom_descriptor
-    return None if _access(registers, memory, atom, "st") is not None else (NO_ACCESS, "choose another layout")
+    return None if _access(registers, memory, atom, "st") is not None else (NO_ACCESS, "leave out the atom")
 
 
 refusal(ShuffleOp)(no_exchange)

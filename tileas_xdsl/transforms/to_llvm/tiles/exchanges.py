@@ -11,10 +11,11 @@ Which lanes do something is a constant of 32 bits, shifted by the number of the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from math import prod
+from typing import Any, cast
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import Float32Type, VectorType, i1, i32
+from xdsl.dialects.builtin import Float32Type, IntegerType, VectorType, i1, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
@@ -24,7 +25,7 @@ from tileas_xdsl.dialects.nvvm.attributes import ShflKind
 from tileas_xdsl.dialects.nvvm.thread import ShflOp
 from tileas_xdsl.layouts.distributed import LANE, WARP_SIZE, representatives
 from tileas_xdsl.layouts.errors import LayoutError
-from tileas_xdsl.layouts.exchange import Exchange, ExchangeStep, exchange
+from tileas_xdsl.layouts.exchange import EXCHANGED_BITS, Exchange, ExchangeStep, exchange
 from tileas_xdsl.transforms.to_llvm.tiles.packing import cast_bits, elements, packed, vector_of
 from tileas_xdsl.transforms.to_llvm.tiles.places import linear
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads
@@ -47,6 +48,8 @@ def shuffled(threads: Threads, value: SSAValue, kind: ShflKind, lane: SSAValue) 
 def cast_word(threads: Threads, value: SSAValue) -> SSAValue:
     """A value of at most 32 bits as an i32."""
     width = getattr(value.type, "bitwidth", WORD_BITS)
+    if (narrow := _narrow(value.type)) is not None:
+        return threads.result(arith.ExtUIOp(cast_bits(threads, value, narrow), i32))
     if isinstance(value.type, VectorType) or width == WORD_BITS:
         return cast_bits(threads, value, i32)
     return cast_bits(threads, vector_of(threads, [value] * (WORD_BITS // width)), i32)
@@ -57,10 +60,21 @@ def from_word(threads: Threads, word: SSAValue, kind: object) -> SSAValue:
     if word.type == kind:
         return word
     width = getattr(kind, "bitwidth", WORD_BITS)
+    if (narrow := _narrow(kind)) is not None:
+        return cast_bits(threads, threads.result(arith.TruncIOp(word, narrow)), cast("VectorType", kind))
     if isinstance(kind, VectorType) or width == WORD_BITS:
         return cast_bits(threads, word, cast("VectorType", kind))
     pair = cast_bits(threads, word, VectorType(cast("VectorType", kind), [WORD_BITS // width]))
     return threads.result(ExtractElementOp(pair, threads.number(0)))
+
+
+def _narrow(kind: object) -> IntegerType | None:
+    """The integer of as many bits as a vector that fills no word; None for any other type."""
+    if not isinstance(kind, VectorType):
+        return None
+    vector = cast("VectorType[Any]", kind)
+    bits: int = prod(vector.get_shape()) * vector.element_type.bitwidth
+    return IntegerType(bits) if bits < WORD_BITS else None
 
 
 # Plans ----------------------------------------------------------------------------------------------------------------
@@ -79,32 +93,15 @@ def no_exchange(op: ShuffleOp | CopyOp) -> tuple[str, str] | None:
     if source is None or target is None:
         return None
     way_out = "let the conversion go through shared memory"
-    if source.bits not in (16, WORD_BITS):
+    if source.bits not in EXCHANGED_BITS:
         return f"exchanges elements of {source.bits} bits", way_out
     try:
         _, _, plan = _plan(op)
     except LayoutError as error:
         return f"exchanges what no lane of the warp has: {error}", way_out
-    if not all(_is_same_in_warps(step) and _lane_images(step) is not None for step in plan.steps):
+    if not plan.can_be_code:
         return "exchanges registers otherwise in each warp", way_out
     return None
-
-
-def _is_same_in_warps(step: ExchangeStep) -> bool:
-    return all(len(set(table)) == 1 for table in (step.lane, step.offered, step.kept))
-
-
-def _lane_images(step: ExchangeStep) -> list[int] | None:
-    """The images of the bits of a lane's number in that of the lane it takes from; None where that is not linear."""
-    table = step.lane[0]
-    images = [table[1 << bit] ^ table[0] for bit in range(WARP_SIZE.bit_length() - 1)]
-    for lane in range(WARP_SIZE):
-        expected = table[0]
-        for bit, image in enumerate(images):
-            expected ^= image if lane >> bit & 1 else 0
-        if table[lane] != expected:
-            return None
-    return images
 
 
 # Rounds ---------------------------------------------------------------------------------------------------------------
@@ -167,7 +164,7 @@ def _received(threads: Threads, step: ExchangeStep, held: Sequence[SSAValue], ma
             offered = _selected(threads, condition, word, offered)
     assert offered is not None
     if not step.local:
-        images = _lane_images(step)
+        images = step.lane_images
         assert images is not None
         own = linear(threads, {LANE: images})
         first = step.lane[0][0]
@@ -188,8 +185,8 @@ def _selected(threads: Threads, condition: SSAValue, a: SSAValue, b: SSAValue) -
     kind: Attribute = a.type
     if not _is_vector(kind):
         return threads.result(arith.SelectOp(condition, a, b))
-    words = (cast_bits(threads, value, i32) for value in (a, b))
-    return cast_bits(threads, threads.result(arith.SelectOp(condition, *words)), kind)
+    words = (cast_word(threads, value) for value in (a, b))
+    return from_word(threads, threads.result(arith.SelectOp(condition, *words)), kind)
 
 
 def _keep(

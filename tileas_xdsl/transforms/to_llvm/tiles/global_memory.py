@@ -263,9 +263,14 @@ def _rest_of_row(window: Window, places: Sequence[SSAValue], vector: int, width:
 
 
 def _plain(tile: Tile, width: int | None) -> LaneAccess:
-    """How a thread accesses what it holds of a tile in a row-major array: at most `width` bytes at once."""
+    """
+    How a thread accesses what it holds of a tile in a row-major array: at most `width` bytes at once. Of the array only
+    the elements of one row of the tile are neighbours.
+    """
     found = [each for each in accesses(tile.layout, row_major(tile.layout.shape), tile.bits) if each.kind == "plain"]
-    fitting = [each for each in found if not each.needs_select and (width is None or each.width <= width)]
+    row = max(1, tile.layout.shape[-1] * tile.bits // 8)
+    most = row if width is None else min(row, width)
+    fitting = [each for each in found if not each.needs_select and each.width <= most]
     return max(fitting, key=lambda each: each.width)
 
 

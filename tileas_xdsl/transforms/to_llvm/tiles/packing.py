@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from xdsl.dialects import arith, llvm
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerType, VectorType, i32
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerType, VectorType
 from xdsl.ir import Attribute, SSAValue
 
 from tileas_xdsl.analysis.threads.tiles import Tile
@@ -97,7 +97,7 @@ class Elements:
         self._single: list[SSAValue] | None = None
 
     def word(self, numbers: Sequence[int]) -> SSAValue:
-        """These elements, lowest bits first: one as it is, several as an i32."""
+        """These elements, lowest bits first: one as it is, several as an integer of their bits."""
         width = self._held.tile.packed
         if (
             len(numbers) == width
@@ -105,12 +105,18 @@ class Elements:
             and not numbers[0] % width
         ):
             found = self._held.values[numbers[0] // width]
-            return found if width == 1 else cast_bits(self._threads, found, i32)
+            return found if width == 1 else cast_bits(self._threads, found, word_type(self._held.tile, width))
         if self._single is None:
             self._single = elements(self._threads, self._held)
-        if len(numbers) == 1:
-            return self._single[numbers[0]]
-        return cast_bits(self._threads, vector_of(self._threads, [self._single[n] for n in numbers]), i32)
+        return word_of(self._threads, [self._single[number] for number in numbers])
+
+
+def word_of(threads: Threads, elements: Sequence[SSAValue]) -> SSAValue:
+    """These elements, lowest bits first: one as it is, several as an integer of their bits."""
+    if len(elements) == 1:
+        return elements[0]
+    bits = len(elements) * getattr(elements[0].type, "bitwidth", 0)
+    return cast_bits(threads, vector_of(threads, elements), IntegerType(bits))
 
 
 def word_elements(bits: int, count: int) -> int:

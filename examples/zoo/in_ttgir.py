@@ -1,0 +1,56 @@
+"""
+The exhibits in the words of Triton: beside `NAME.bad.mlir` stands `NAME.bad.ttgir`, and beside the right one its like.
+
+The exhibits that TTGIR cannot say, or that are no mistake there, are listed here with the reason.
+"""
+
+from __future__ import annotations
+
+BLOCKS = "blocks of a cluster reach into each other: refused"
+THREADS = "the compiler lets the threads of a partition meet"
+FENCED = "the compiler fences where a barrier is made"
+COUNTERS = "the compiler counts instructions"
+GLOBAL = "global memory is not followed"
+NO_OP = "there is no such op"
+TOKENS = "tokens order nothing"
+COLUMNS = "the compiler allocates the columns"
+
+NOT_IN_TTGIR = {
+    "address-of-columns": COLUMNS,
+    "arrive-scope": BLOCKS,
+    "barrier-counts-the-block": NO_OP,
+    "barrier-over-lds-transfers": COUNTERS,
+    "barrier-without-counters": COUNTERS,
+    "block-barrier-in-a-branch": THREADS,
+    "cluster-arrive-relaxed": BLOCKS,
+    "columns-given-back": COLUMNS,
+    "copy-over-an-operand": "not written yet",
+    "descriptor-of-the-next-group": GLOBAL,
+    "dropped-token": TOKENS,
+    "elected-in-every-warp": "one thread of a partition arrives",
+    "external-arrays-alias": "allocations say where they lie",
+    "group-rank": NO_OP,
+    "init-by-every-warp": "one thread of a partition makes a barrier",
+    "init-fenced-elsewhere": FENCED,
+    "init-not-fenced": FENCED,
+    "live-slots": "slots have no lives of their own",
+    "loop-back-barrier": THREADS,
+    "marks-for-instructions": COUNTERS,
+    "multicast-over-peer": BLOCKS,
+    "named-barrier-early-return": NO_OP,
+    "nocomplete-completes": NO_OP,
+    "peer-has-left": BLOCKS,
+    "peer-not-there-yet": BLOCKS,
+    "permit-given-up": COLUMNS,
+    "quantize-then-tma": GLOBAL,
+    "read-then-refilled": "the compiler fences within a partition",
+    "shared-counter": COUNTERS,
+    "single-iteration": "an expectation is an arrival",
+    "stored-and-loaded-back": GLOBAL,
+    "token-not-carried": TOKENS,
+    "try-wait-once": "a wait has no answer",
+    "unexpected-bytes": BLOCKS,
+    "wait-behind-the-barrier": THREADS,
+    "wait-in-a-callee": COUNTERS,
+}
+"""Name of an exhibit -> why there is no TTGIR of it."""
