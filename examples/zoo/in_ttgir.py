@@ -30,6 +30,7 @@ NOT_IN_TTGIR = {
     "elected-in-every-warp": "one thread of a partition arrives",
     "external-arrays-alias": "allocations say where they lie",
     "group-rank": NO_OP,
+    "expect-after-handover": "an expectation is an arrival",
     "init-by-every-warp": "one thread of a partition makes a barrier",
     "init-fenced-elsewhere": FENCED,
     "init-not-fenced": FENCED,
