@@ -88,12 +88,21 @@ def test_the_page_has_all_mutants() -> None:
 
 
 NOT_EXPLORED = {
+    "address-of-columns.good.mlir",
+    "barrier-over-lds-transfers.good.mlir",
     "barrier-without-counters.good.mlir",
+    "columns-given-back.good.mlir",
+    "copy-over-an-operand.good.mlir",
     "descriptor-of-the-next-group.good.mlir",
+    "external-arrays-alias.good.mlir",
     "first-block-of-causal.good.mlir",
+    "group-rank.good.mlir",
+    "permit-given-up.good.mlir",
+    "read-before-grid-wait.good.mlir",
+    "register-pool-too-small.good.mlir",
     "stored-and-loaded-back.good.mlir",
 }
-"""Right programs that the explorer does not know: copies of tensors by descriptor, ids of blocks, waves at barriers."""
+"""Right programs with ops that the explorer does not know, or with waves at barriers, ids of blocks, ranks in groups."""
 
 
 def test_programs_are_the_right_ones_of_zoo_and_examples() -> None:
