@@ -102,7 +102,7 @@ NOT_EXPLORED = {
     "register-pool-too-small.good.mlir",
     "stored-and-loaded-back.good.mlir",
 }
-"""Right programs with ops that the explorer does not know, or with waves at barriers, ids of blocks, ranks in groups."""
+"""Right programs with ops that the explorer does not know, or with waves at barriers, block ids, ranks in groups."""
 
 
 def test_programs_are_the_right_ones_of_zoo_and_examples() -> None:
