@@ -37,6 +37,10 @@ from tests.checker.explorer.clocks import Mind
 MOST_ARRIVALS = (1 << 20) - 1
 
 
+WARP = 32
+"""Threads of a warp."""
+
+
 class UndefinedError(Exception):
     """Something without meaning was done, so the run ends here."""
 
@@ -211,6 +215,10 @@ class Meeting:
         self.before, self.now = Past(), Past()
         self.complete: list[Mind] = []
         """For each meeting that is complete what its threads and those of earlier ones knew."""
+        self.gone = 0
+        """How many threads of the block have returned."""
+        self.is_of_all = False
+        """Whether those who gather now wait for all threads that have not."""
 
     def meet(self, search: Search, step: steps.Meet, thread: int, mind: Mind, told: Mind, moment: int) -> int:
         """Arrive; returns the number of the meeting. A relaxed arrival hands on no more than `told`."""
@@ -226,14 +234,27 @@ class Meeting:
 
     def count(self, step: steps.Meet) -> None:
         """Count the threads that arrive; the last of them completes the meeting."""
-        if self.arrived and self.expected != step.expected:
-            raise UndefinedError(f"threads meet for {self.expected} and for {step.expected} threads")
-        self.expected = step.expected
+        if step.by_warps and (step.expected < 1 or step.expected % WARP):
+            raise UndefinedError(f"{step.expected} threads meet, which are no whole warps")
+        expected = step.expected - (self.gone if step.of_block is not None else 0)
+        if self.arrived and self.expected != expected:
+            raise UndefinedError(f"threads meet for {self.expected} and for {expected} threads")
+        if not self.arrived:
+            self.is_of_all = step.of_block is not None
+        self.expected = expected
         self.arrived += step.threads
         if self.arrived > self.expected:
             raise UndefinedError(f"{self.arrived} threads come where {self.expected} meet")
         if self.arrived == self.expected:
             self.finish()
+
+    def leave(self, thread: int, threads: int) -> None:
+        """`thread`, which stands for so many threads of the block, has returned (PTX ISA: non-exited threads)."""
+        self.gone += threads
+        if self.arrived and self.is_of_all and thread not in self.now.steps:
+            self.expected -= threads
+            if self.arrived == self.expected:
+                self.finish()
 
     def finish(self) -> None:
         if self.complete:

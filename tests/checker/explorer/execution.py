@@ -69,6 +69,10 @@ class Run:
         self.issued: dict[int, Mind] = {}
         self.barriers = {n: Barrier(self.size, program.arrivals.get(n)) for n in program.barriers}
         self.meetings: dict[int, Meeting] = {}
+        self.of_blocks: dict[int, int] = {}
+        """Meeting -> the block all of whose threads meet there."""
+        self.returned: dict[int, int] = {}
+        """Block -> how many of its threads have returned."""
         self.queues: dict[int, Queue] = {}
         self.groups: dict[int, list[tuple[int, Mind]]] = {group: [] for group in program.groups}
         self.counters = {n: Counter(n, start, program, self.size) for n, start in program.counters.items()}
@@ -224,6 +228,10 @@ class Run:
             self.meetings[step.meeting] = made
             for rank in range(self.program.blocks):
                 self.end_if_over(rank)
+        if step.of_block is not None:
+            if step.meeting not in self.of_blocks:
+                self.meetings[step.meeting].gone = self.returned.get(step.of_block, 0)
+            self.of_blocks[step.meeting] = step.of_block
         return self.meetings[step.meeting]
 
     def told_by_relaxed(self, mind: Mind) -> Mind:
@@ -234,6 +242,13 @@ class Run:
                 told.known[number] = min(mind.known[number], BEGINNING)
             told.fenced[MADE] = mind.fenced[MADE][:]
         return told
+
+    def leave(self, thread: int, block: int, threads: int) -> None:
+        """Meetings of all threads of `block` do not wait for `thread`, which has returned."""
+        self.returned[block] = self.returned.get(block, 0) + threads
+        for number, of_block in self.of_blocks.items():
+            if of_block == block:
+                self.meetings[number].leave(thread, threads)
 
     def end_if_over(self, rank: int) -> None:
         """Meetings of the cluster do not wait for a block whose function is over."""
@@ -430,6 +445,8 @@ def _begin(run: Run, thread: Going, step: steps.Begin) -> None:
 
 def _finish(run: Run, thread: Going, step: steps.Finish) -> None:
     thread.mind.tick(thread.number)
+    if step.of_block is not None:
+        run.leave(thread.number, step.of_block, step.threads)
     if run.program.blocks > 1:
         run.end_if_over(run.program.ranks[thread.number])
 

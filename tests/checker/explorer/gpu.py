@@ -115,15 +115,18 @@ def _waitcnt(unroller: Unroller, frame: Frame, op: Any) -> None:
 # Barriers of all threads ----------------------------------------------------------------------------------------------
 
 
-def _meet(unroller: Unroller, frame: Frame, op: Any, name: object, expected: int, *, waits: bool = True) -> None:
+def _meet(
+    unroller: Unroller, frame: Frame, op: Any, name: object, expected: int, *, waits: bool = True, of_all: bool = False
+) -> None:
     meeting = unroller.numbering.number("meetings", (frame.block[0], name))
-    frame.emit(steps.Meet(meeting, frame.threads, expected), op)
+    of_block = frame.block[0] if of_all else None
+    frame.emit(steps.Meet(meeting, frame.threads, expected, of_block=of_block, by_warps=frame.lanes > 1), op)
     if waits:
         frame.emit(steps.Leave(meeting), op)
 
 
 def _barrier_of_all(unroller: Unroller, frame: Frame, op: Any) -> None:
-    _meet(unroller, frame, op, 0, frame.block[1])
+    _meet(unroller, frame, op, 0, frame.block[1], of_all=True)
 
 
 def _named_barrier(unroller: Unroller, frame: Frame, op: Any, *, waits: bool = True) -> None:
@@ -131,7 +134,7 @@ def _named_barrier(unroller: Unroller, frame: Frame, op: Any, *, waits: bool = T
     name = 0 if op.barrier_id is None else frame.uniform(frame.values[op.barrier_id])
     threads = op.number_of_threads
     expected = frame.block[1] if threads is None else frame.uniform(frame.values[threads])
-    _meet(unroller, frame, op, name, expected, waits=waits)
+    _meet(unroller, frame, op, name, expected, waits=waits, of_all=threads is None)
 
 
 def _arrive_only(unroller: Unroller, frame: Frame, op: Any) -> None:

@@ -214,6 +214,19 @@ def block(rng: Random) -> Kernel:
     return Kernel([Agent(warps, [*make, on_warp(0, producer, consumer)])], is_block=True)
 
 
+def returning(rng: Random) -> Kernel:
+    """A block of warps that hand slots on at its barrier; the last warp returns before the others are through."""
+    warps, early, late = rng.choice((2, 3, 4)), rng.randint(0, 1), rng.randint(1, 2)
+    last = warps - 1
+    together: list[Do] = []
+    for turn in range(early):
+        together += [on_warp(turn % warps, [store(turn)], []), meet_all(), load(turn)]
+    alone: list[Do] = []
+    for turn in range(early, early + late):
+        alone += [on_warp(rng.randrange(last), [store(turn)], []), meet_all(), load(turn)]
+    return Kernel([Agent(warps, [*together, on_warp(last, [], alone)])], is_block=True)
+
+
 Family = Callable[[Random], Kernel]
 FAMILIES: tuple[Family, ...] = (
     ring,
@@ -227,4 +240,5 @@ FAMILIES: tuple[Family, ...] = (
     rounds,
     one_thread,
     block,
+    returning,
 )

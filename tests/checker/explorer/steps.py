@@ -196,6 +196,10 @@ class Meet:
     releases: bool = True
     rank: int | None = None
     """At the barrier of a cluster of several blocks the block; `expected` is for each of them."""
+    of_block: int | None = None
+    """The block, where all its threads meet that have not returned; `expected` counts those that have, too."""
+    by_warps: bool = False
+    """Whether whole warps meet, whose number of threads `expected` has to be (PTX ISA, "barrier")."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,6 +217,11 @@ class Begin:
 @dataclass(frozen=True, eq=False)
 class Finish:
     """The last step of every thread."""
+
+    of_block: int | None = None
+    """The block that the thread leaves, if it returns from the kernel."""
+    threads: int = 0
+    """How many threads it stands for."""
 
 
 Step = (

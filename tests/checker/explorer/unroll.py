@@ -184,7 +184,8 @@ class Unroller:
             self.run(frame, block)
         except UnansweredError:
             return
-        frame.thread.append(steps.Finish(), f"end of {frame.thread.name}")
+        of_block = frame.block[0] if frame.number in self.program.main else None
+        frame.thread.append(steps.Finish(of_block, frame.lanes), f"end of {frame.thread.name}")
 
     def call(self, frame: Frame, function: func.FuncOp, arguments: list[Any]) -> list[Any]:
         """A call to a function without body does nothing."""
