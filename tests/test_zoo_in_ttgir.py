@@ -9,13 +9,16 @@ from examples.zoo.in_ttgir import NOT_IN_TTGIR
 from tests.support.corpora import each
 
 ALL = exhibits()
+KINDS = {"arrival-not-counted": ["race", "undrained"]}
+"""Name -> the kinds of a program of TTGIR that has no loop around the mistake, and so no later phase that shows it."""
 IN_TTGIR = [exhibit for exhibit in ALL if exhibit.name not in NOT_IN_TTGIR]
 
 
 @each("exhibit", IN_TTGIR, 12, programs=2, ids=lambda exhibit: exhibit.name)
 def test_an_exhibit_is_wrong_in_the_same_way(exhibit: Exhibit) -> None:
     wrong = checked(exhibit.bad.with_suffix(".ttgir"), SMALL_TRIP_COUNTS)
-    assert sorted(wrong.kinds) == sorted(exhibit.report_on_bad.kinds)
+    assert sorted(wrong.kinds) == KINDS.get(exhibit.name, sorted(exhibit.report_on_bad.kinds))
+    assert exhibit.kind in wrong.kinds
     right = checked(exhibit.good.with_suffix(".ttgir"))
     assert right.kinds == []
     assert right.is_proved
