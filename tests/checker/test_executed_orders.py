@@ -69,6 +69,7 @@ NOT_COMPUTED: Mapping[str, str] = {
     "tests/checker/edges/tensormap_fenced.mlir": ONLY_ITS_DESCRIPTOR_KNOWS,
 }
 """Program -> why it is not executed on numbers. No kernel of Triton is: the machine has no numbers of its tiles."""
+SLOW = ("tests/checker/edges/coprime_4_7.mlir", "tests/checker/edges/coprime_5_7.mlir")
 OTHER_NUMBERS: Mapping[str, str] = {}
 """Program -> why its numbers may depend on the order, though it is safe."""
 
@@ -93,7 +94,7 @@ def proved(program: str, monkeypatch: pytest.MonkeyPatch) -> tuple[ModuleOp, lis
     return module, calls
 
 
-@each("program", PROGRAMS, 12)
+@each("program", PROGRAMS, 12, slow=SLOW)
 def test_no_interleaving_goes_wrong(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
     _, calls = proved(program, monkeypatch)
     some = calls[:: max(1, len(calls) // MOST_CALLS)]

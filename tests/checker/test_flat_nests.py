@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 from xdsl.dialects import scf
+from xdsl.ir import Operation
 
 from tests.checker.nest_programs import nest
 from tests.checker.test_decisions import wrong_pairs
@@ -74,7 +75,7 @@ STAY = {
 }
 
 
-def flat(text: str) -> scf.ForOp | None:
+def flat(text: str) -> Operation | None:
     function, body = find_function(parse(text), "k")
     copied = with_flat_nests(function, body, "k", ["n", "m"])
     return None if copied is None else copied[0]
@@ -86,11 +87,12 @@ def test_the_copy_computes_the_same(name: str) -> None:
     copied = flat(STORES.format(nests=NESTS[name]))
     assert copied is not None
     flattened = copied.get_toplevel_object()
+    assert isinstance(flattened, Operation)
     flattened.verify()
     loops = [op for op in flattened.walk() if isinstance(op, scf.ForOp)]
     assert not any(other.is_ancestor(op) for op in loops for other in loops if other is not op)
     for n, m in product((0, 1, 2, 3, 5), repeat=2):
-        memories = [np.full(64, 99) for _ in range(2)]
+        memories = (np.full(64, 99), np.full(64, 99))
         for each, memory in zip((module, flattened), memories, strict=True):
             assert not run(each, "k", {"out": memory, "n": n, "m": m}).violations
         assert np.array_equal(*memories), (n, m)
@@ -135,4 +137,5 @@ def test_what_is_wrong_the_other_way_round_is_found(changed: dict[str, str], lea
     report = check(parse(text))
     assert report.verdict is Verdict.VIOLATION, str(report)
     assert sum(report.findings[0].arguments.values()) == sum(least)
-    assert wrong_pairs(text, [tuple(report.findings[0].arguments.values())])
+    n, m = report.findings[0].arguments.values()
+    assert wrong_pairs(text, [(n, m)])
