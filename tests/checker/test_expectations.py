@@ -18,8 +18,8 @@ from tileas_xdsl.checker.verdict.report import Report, Verdict
 
 LOAD, LOAD_1 = (f"%x{n} = llvm.load %l{n} : !llvm.ptr<3> -> i32".replace("l0", "l") for n in range(2))
 COPY, COPY_1 = bulk(), bulk(target="%l1")
-EXPECT_TX = "nvvm.mbarrier.expect_tx %bar, %n4 : !llvm.ptr<3>, i32"
-COMPLETE_TX = "nvvm.mbarrier.complete_tx %bar, %n4 : !llvm.ptr<3>, i32"
+EXPECT_TX = "nvvm.mbarrier.expect_tx %bar, %n16 : !llvm.ptr<3>, i32"
+COMPLETE_TX = "nvvm.mbarrier.complete_tx %bar, %n16 : !llvm.ptr<3>, i32"
 CP = "nvvm.cp.async.shared.global %l, %g, 4, cache =  ca : !llvm.ptr<3>, !llvm.ptr<1>"
 ADDS = "nvvm.cp.async.mbarrier.arrive %bar : !llvm.ptr<3>"
 COUNTED = "nvvm.cp.async.mbarrier.arrive %bar {noinc = true} : !llvm.ptr<3>"
@@ -120,7 +120,7 @@ RING = """
 func.func @ring(%g: !llvm.ptr<1>, %l: !llvm.ptr<3>, %full: !llvm.ptr<3>, %empty: !llvm.ptr<3>, %n: i32) {{
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
-  %bytes = arith.constant 4 : i32
+  %bytes = arith.constant 16 : i32
   %ticks = arith.constant 1000 : i32
   nvvm.mbarrier.init %full, %c1 : !llvm.ptr<3>, i32
   nvvm.mbarrier.init %empty, %c1 : !llvm.ptr<3>, i32
@@ -152,7 +152,7 @@ IN_TURN = (
 )
 """A wait until the slot is free."""
 FILL = "nvvm.cp.async.bulk.shared.cluster.global %l, %g, %full, %bytes : !llvm.ptr<3>, <1>"
-AT_FULL = [each.replace("%bar", "%full").replace("%n4", "%bytes") for each in (EXPECT_TX, ARRIVE, CP, ADDS)]
+AT_FULL = [each.replace("%bar", "%full").replace("%n16", "%bytes") for each in (EXPECT_TX, ARRIVE, CP, ADDS)]
 EXPECT_FULL, ARRIVE_FULL, CP_FULL, ADD_FULL = AT_FULL
 
 

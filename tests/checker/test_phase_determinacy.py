@@ -92,7 +92,7 @@ INDETERMINATE = {
     ),
     "bytes are expected before or after the arrival that they would hold up": (
         on_pointers(
-            lines(init(1), agents("nvvm.mbarrier.expect_tx %bar, %n8 : !llvm.ptr<3>, i32", arrive(), wait(1))),
+            lines(init(1), agents("nvvm.mbarrier.expect_tx %bar, %n16 : !llvm.ptr<3>, i32", arrive(), wait(1))),
         ),
         {"deadlock"},
     ),

@@ -24,10 +24,10 @@ def on_pointers(body: str, others: str = "") -> str:
         %v = arith.constant 7 : i32
         %ticks = arith.constant 1000000 : i32
         {constants(range(9), "c", "index")}
-        {constants(range(17), "n", "i32")}
-        %l1 = llvm.getelementptr %l[1] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i32
-        %l2 = llvm.getelementptr %l[2] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i32
-        %g1 = llvm.getelementptr %g[1] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32
+        {constants(range(33), "n", "i32")}
+        %l1 = llvm.getelementptr %l[4] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i32
+        %l2 = llvm.getelementptr %l[8] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i32
+        %g1 = llvm.getelementptr %g[4] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32
         %bar1 = llvm.getelementptr %bar[1] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i64
         {body}
         func.return
@@ -49,7 +49,7 @@ def copy(source: str = "%g", target: str = "%l") -> str:
     return f"rocdl.global.load.async.lds {source}, {target}, 4, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>"
 
 
-def bulk(size: int = 4, bar: str = "%bar", source: str = "%g", target: str = "%l") -> str:
+def bulk(size: int = 16, bar: str = "%bar", source: str = "%g", target: str = "%l") -> str:
     return f"nvvm.cp.async.bulk.shared.cluster.global {target}, {source}, {bar}, %n{size} : !llvm.ptr<3>, <1>"
 
 
@@ -65,7 +65,7 @@ def arrive(bar: str = "%bar") -> str:
     return f"nvvm.mbarrier.arrive {bar} : !llvm.ptr<3>"
 
 
-def expect(size: int = 4, bar: str = "%bar") -> str:
+def expect(size: int = 16, bar: str = "%bar") -> str:
     return f"nvvm.mbarrier.arrive.expect_tx {bar}, %n{size} : !llvm.ptr<3>, i32"
 
 

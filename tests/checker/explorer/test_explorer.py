@@ -311,7 +311,7 @@ BARRIERS = {
     "a copy and its bytes": (lines(init(1), expect(), bulk(), wait(0), LOAD_L), SAFE),
     "the expectation after the copy": (lines(init(1), bulk(), expect(), wait(0), LOAD_L), SAFE),
     "a copy that nobody waits for": (lines(init(1), expect(), bulk()), UNDRAINED),
-    "too many bytes are expected": (lines(init(1), expect(8), bulk(), wait(0), LOAD_L), DEADLOCK),
+    "too many bytes are expected": (lines(init(1), expect(32), bulk(), wait(0), LOAD_L), DEADLOCK),
     "no bytes are expected": (lines(init(1), bulk(), ARRIVE, wait(0), LOAD_L), RACE | DEADLOCK | UNDRAINED),
     "a copy over what is still read": (
         lines(init(1), agents(lines(expect(), bulk(), wait(0)), LOAD_L)),
@@ -406,14 +406,16 @@ def ring(trips: int, depth: int = 2) -> str:
       %s64 = arith.index_cast %s : index to i64
       %f = llvm.getelementptr %bar[%s64] : (!llvm.ptr<3>, i64) -> !llvm.ptr<3>, i64
       %e = llvm.getelementptr %f[{depth}] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i64
-      %slot = llvm.getelementptr %l[%s64] : (!llvm.ptr<3>, i64) -> !llvm.ptr<3>, i32
+      %slot = llvm.getelementptr %l[%s64] : (!llvm.ptr<3>, i64) -> !llvm.ptr<3>, !llvm.array<4 x i32>
     """
     inits = [
         f"%b{s} = llvm.getelementptr %bar[{s}] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i64\n" + init(1, f"%b{s}")
         for s in range(2 * depth)
     ]
     loop = f"scf.for %i = %c0 to %c{trips} step %c1 {{ {stage}"
-    produce = lines(loop, wait(0, "%e").replace("%n0", "%flipped"), expect(4, "%f"), bulk(4, "%f", "%g", "%slot"), "}")
+    produce = lines(
+        loop, wait(0, "%e").replace("%n0", "%flipped"), expect(bar="%f"), bulk(16, "%f", "%g", "%slot"), "}"
+    )
     consume = lines(
         loop,
         wait(0, "%f").replace("%n0", "%parity"),
@@ -481,8 +483,8 @@ def test_programs_without_meaning_are_marked() -> None:
 
 
 def test_phases_that_lack_bytes_for_good_are_marked() -> None:
-    assert explore(parse(on_pointers(lines(init(1), expect(8), bulk(4))))).unbalanced
-    assert not explore(parse(on_pointers(lines(init(1), expect(4), bulk(4))))).unbalanced
+    assert explore(parse(on_pointers(lines(init(1), expect(32), bulk())))).unbalanced
+    assert not explore(parse(on_pointers(lines(init(1), expect(), bulk())))).unbalanced
 
 
 def test_witness_leads_to_the_mistake() -> None:

@@ -104,7 +104,7 @@ class _Writer:
         array, *place = statement.numbers
         if self.source.model in ON_POINTERS:
             name, space = POINTERS[array]
-            self.value(f"llvm.load {self.pointer(name, place, space, 'i32')} : !llvm.ptr<{space}> -> i32")
+            self.value(f"llvm.load {self.pointer(name, place, space, WORD)} : !llvm.ptr<{space}> -> i32")
         else:
             self.value(f"memref.load %{'ab'[array]}[{self.index(place, CELLS)}] : memref<{CELLS}xi32>")
 
@@ -112,7 +112,7 @@ class _Writer:
         array, *place = statement.numbers
         if self.source.model in ON_POINTERS:
             name, space = POINTERS[array]
-            self.emit(f"llvm.store %n7, {self.pointer(name, place, space, 'i32')} : i32, !llvm.ptr<{space}>")
+            self.emit(f"llvm.store %n7, {self.pointer(name, place, space, WORD)} : i32, !llvm.ptr<{space}>")
         else:
             self.emit(f"memref.store %n7, %{'ab'[array]}[{self.index(place, CELLS)}] : memref<{CELLS}xi32>")
 
@@ -238,8 +238,8 @@ class _Writer:
     # Marks
 
     def write_copy(self, statement: Stmt) -> None:
-        source = self.pointer("%g", statement.numbers[:3], 1, "i32")
-        target = self.pointer("%l", statement.numbers[3:], 3, "i32")
+        source = self.pointer("%g", statement.numbers[:3], 1, WORD)
+        target = self.pointer("%l", statement.numbers[3:], 3, WORD)
         self.emit(f"rocdl.global.load.async.lds {source}, {target}, 4, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>")
 
     def write_mark(self, _statement: Stmt) -> None:
@@ -265,11 +265,11 @@ class _Writer:
 
     def write_arrive_expect(self, statement: Stmt) -> None:
         *place, words = statement.numbers
-        self.emit(f"nvvm.mbarrier.arrive.expect_tx {self.barrier(place)}, %n{4 * words} : !llvm.ptr<3>, i32")
+        self.emit(f"nvvm.mbarrier.arrive.expect_tx {self.barrier(place)}, %n{16 * words} : !llvm.ptr<3>, i32")
 
     def write_expect(self, statement: Stmt) -> None:
         *place, words = statement.numbers
-        self.emit(f"nvvm.mbarrier.expect_tx {self.barrier(place)}, %n{4 * words} : !llvm.ptr<3>, i32")
+        self.emit(f"nvvm.mbarrier.expect_tx {self.barrier(place)}, %n{16 * words} : !llvm.ptr<3>, i32")
 
     def write_wait_phase(self, statement: Stmt) -> None:
         *place, parity, depth = statement.numbers
@@ -289,17 +289,17 @@ class _Writer:
             statement.numbers[4:7],
             max(1, statement.numbers[7]),
         )
-        into = self.pointer("%l", target, 3, "i32")
+        into = self.pointer("%l", target, 3, WORD)
         self.emit("nvvm.fence.proxy {kind = #nvvm.proxy_kind<async>}")
-        out_of = self.pointer("%g", at(source), 1, "i32")
+        out_of = self.pointer("%g", at(source), 1, WORD)
         self.emit(
-            f"nvvm.cp.async.bulk.shared.cluster.global {into}, {out_of}, {self.barrier(barrier)}, %n{4 * words} "
+            f"nvvm.cp.async.bulk.shared.cluster.global {into}, {out_of}, {self.barrier(barrier)}, %n{16 * words} "
             ": !llvm.ptr<3>, <1>"
         )
 
     def write_cp(self, statement: Stmt) -> None:
         *target, source = statement.numbers
-        into, out_of = self.pointer("%l", target, 3, "i32"), self.pointer("%g", at(source), 1, "i32")
+        into, out_of = self.pointer("%l", target, 3, WORD), self.pointer("%g", at(source), 1, WORD)
         self.emit(f"nvvm.cp.async.shared.global {into}, {out_of}, 4, cache =  ca : !llvm.ptr<3>, !llvm.ptr<1>")
 
     def write_arrive_behind(self, statement: Stmt) -> None:
@@ -308,12 +308,14 @@ class _Writer:
         self.emit(f"nvvm.cp.async.mbarrier.arrive {self.barrier(place)}{noinc} : !llvm.ptr<3>")
 
 
+WORD = "!llvm.array<4 x i32>"
+"""What a place holds, of which loads and stores touch the first element: bulk copies move 16 bytes and multiples."""
 TYPES = {"token": "!async.token", "value": "!async.value<i32>"}
 POINTERS = (("%l", 3), ("%g", 1))
 POINTER_ARGUMENTS = "%l: !llvm.ptr<3>, %g: !llvm.ptr<1>, %bar: !llvm.ptr<3>"
 MEMREF_ARGUMENTS = f"%a: memref<{CELLS}xi32>, %b: memref<{CELLS}xi32>"
 CONSTANTS = {
     **{f"%c{n}": f"arith.constant {n} : index" for n in range(8)},
-    **{f"%n{n}": f"arith.constant {n} : i32" for n in range(13)},
+    **{f"%n{n}": f"arith.constant {n} : i32" for n in (*range(13), *range(16, 65, 16))},
     "%ticks": "arith.constant 1000000 : i32",
 }
