@@ -31,15 +31,18 @@ def _ring(drawing: Drawing, ring: Ring) -> None:
             drawing.works(works)
     for place, slot in _slots_in_order(drawing, ring, free):
         drawing.literal((place, None if slot.live is None else slot.live - free, slot.releases))
-        drawing.literal(_rounds_ahead(ring, slot, free))
+        drawing.literal(_rounds_ahead(ring, slot, free + place if _turns(drawing, ring) else free))
         drawing.thing(slot.full)
         drawing.thing(slot.empty)
         drawing.sequence(slot.storage)
 
 
-def _rounds_ahead(ring: Ring, slot: Slot, free: int) -> tuple[int, ...]:
-    """By how many rounds the first free stage is ahead of the phases of a slot, which waits compare."""
-    return tuple(ring.round(free) - barrier.current.index for barrier in (slot.full, slot.empty))
+def _rounds_ahead(ring: Ring, slot: Slot, stage: int) -> tuple[int, ...]:
+    """
+    By how many rounds `stage` is ahead of the phases of a slot, which waits compare. Where slots are numbered by their
+    turns it is the next stage of the slot, so that the next turn of another slot looks the same.
+    """
+    return tuple(ring.round(stage) - barrier.current.index for barrier in (slot.full, slot.empty))
 
 
 def _turns(drawing: Drawing, ring: Ring) -> bool:
