@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from tests.layouts.random_layouts import Pair, pair
 from tests.support.corpora import corpus, sample
 from tests.support.ir import parse, run_passes
-from tests.support.thread_kernels import passes
+from tests.support.thread_kernels import TO_THREADS, passes
 from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr
 from tileas_xdsl.layouts.forms import LinearBases
 from tileas_xdsl.layouts.linear import LinearLayout
@@ -26,7 +26,7 @@ CONVERSIONS, SOME, PARTS = 3000, 90, 6
 LARGEST = 512
 """Elements of the largest tile that is computed."""
 ELEMENTS = {8: ("i8", np.int8), 16: ("f16", np.float16), 32: ("f32", np.float32), 64: ("f64", np.float64)}
-ROAD = ("tileas-materialize-convert-layout", "convert-nv-tile-func-to-llvm", "convert-nv-tileas-to-llvm")
+ROAD = ("tileas-materialize-convert-layout", *TO_THREADS)
 TARGETS = ("sm_80", "sm_90a")
 
 
