@@ -314,7 +314,8 @@ def test_a_deadline_passes() -> None:
     assert Deadline.after(0).has_passed()
     assert not Deadline.after(1000).has_passed()
     assert not NO_DEADLINE.has_passed()
-    assert Deadline.after(None) is NO_DEADLINE
+    assert not Deadline.after(None).has_passed()
+    assert not Deadline.after(None).halfway().has_passed()
     half = Deadline.after(1000).halfway()
     assert half.seconds == 1000
     assert half.at < Deadline.after(600).at
