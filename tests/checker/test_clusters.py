@@ -239,7 +239,7 @@ def by_rank(*lines: str) -> str:
     [
         ((RANK, by_rank(*SYNC)), {"safe"}),
         ((RANK, by_rank("nvvm.cluster.arrive"), *SYNC), {"phase", "deadlock"}),
-        ((RANK, *SYNC, by_rank("nvvm.cluster.wait")), {"refused"}),
+        ((RANK, *SYNC, by_rank("nvvm.cluster.wait")), {"malformed"}),
     ],
     ids=["who has left is not waited for", "twice", "wait alone"],
 )

@@ -1,4 +1,4 @@
-// expect: phase; 127 threads never meet where warps of 32 arrive: the last one brings one too many (PTX ISA, barrier: a multiple of the warp size)
+// expect: malformed; 127 threads are no whole warps (PTX ISA, barrier: a multiple of the warp size)
 
 func.func @tiny_gemm(%src: !llvm.ptr<1>, %out: !llvm.ptr<1>, %slot: !llvm.ptr<3>, %full: !llvm.ptr<3>,
     %empty: !llvm.ptr<3>, %n: i32) attributes {nvvm.reqntid = array<i32: 160>} {

@@ -1,4 +1,4 @@
-// expect: refused; two counts in one generation of a barrier
+// expect: malformed; two counts in one generation of a barrier
 func.func @k(%mem: !llvm.ptr<1>) {
   %c1 = arith.constant 1 : i32
   %c2 = arith.constant 2 : i32
