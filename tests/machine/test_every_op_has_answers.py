@@ -143,8 +143,8 @@ def has_results_and_regions(op: type[Operation]) -> tuple[bool, bool]:
 
 IRREGULAR = {
     "arith": "addf bitcast cmpf constant divf extf fptosi fptoui maximumf maxnumf minimumf minnumf mulf negf "
-    "remf sitofp subf truncf uitofp addui_extended mulsi_extended mului_extended ceildivsi ceildivui ori xori",
-    "llvm": "extractvalue fadd fdiv fmul fsub mlir.constant mlir.undef mlir.zero ashr lshr or shl xor extractelement "
+    "remf sitofp subf truncf uitofp addui_extended mulsi_extended mului_extended ori xori",
+    "llvm": "extractvalue fadd fdiv fmul fsub mlir.constant mlir.undef mlir.zero or xor extractelement "
     "bitcast insertelement insertvalue "
     "fcmp fneg fpext fptosi fptoui fptrunc intr.maximum intr.maxnum intr.minimum intr.minnum mlir.poison sitofp uitofp",
 }
