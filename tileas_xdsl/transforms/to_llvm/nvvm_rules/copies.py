@@ -1,4 +1,4 @@
-"""Copies: `cp.async`, bulk and tensor copies (TMA), prefetches."""
+"""Copies: `cp.async`, bulk and tensor copies (TMA), filling in bulk, prefetches."""
 
 from __future__ import annotations
 
@@ -203,6 +203,15 @@ def _bulk_commit(_op: bulk.CpAsyncBulkCommitGroupOp, emit: Emitter) -> None:
 def _bulk_wait(op: bulk.CpAsyncBulkWaitGroupOp, emit: Emitter) -> None:
     read = ".read" if op.read is not None else ""
     emit.call(f"cp.async.bulk.wait.group{read}", [emit.integer(op.group.value.data)])
+
+
+# Filling --------------------------------------------------------------------------------------------------------------
+
+
+@rule(bulk.StBulkOp)
+def _fill(op: bulk.StBulkOp, emit: Emitter) -> None:
+    space = ".shared.cta" if address_space(op.addr.type) == 3 else ""
+    emit.call(f"st.bulk{space}", [op.addr, op.size, emit.integer(op.init_val.value.data, i64)])
 
 
 # Prefetches -----------------------------------------------------------------------------------------------------------
