@@ -493,16 +493,16 @@ TASKS = [
 # Shared memory and what copies it -------------------------------------------------------------------------------------
 
 POINTERS = "%d: !llvm.ptr<1>, %s: !llvm.ptr<3>"
-CONSTANTS = """%f = arith.constant 7.0 : f32
-  %four = arith.constant 4 : i32
+CONSTANTS = """%f = arith.constant dense<7.0> : vector<4xf32>
+  %bytes = arith.constant 16 : i32
   %k = arith.constant 90 : i32
   %n32 = arith.index_cast %n : index to i32
   """
 ELEMENT = """%i32 = arith.index_cast %i : index to i32
-    %a = llvm.getelementptr %s[%i32] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, f32
-    %b = llvm.getelementptr %d[%i32] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32
+    %a = llvm.getelementptr %s[%i32] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, vector<4xf32>
+    %b = llvm.getelementptr %d[%i32] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, vector<4xf32>
     """
-"""The element of either array with the number of the turn."""
+"""The element of either array with the number of the turn: 16 bytes, the least that a bulk copy moves."""
 
 FENCE = "nvvm.fence.proxy {kind = #nvvm.proxy_kind<async>}\n  "
 COMMIT = "nvvm.cp.async.bulk.commit.group\n  "
@@ -515,9 +515,9 @@ def copied_out(fence_each: str, fence_all: str, place: str = "%k") -> str:
     """The thread stores n elements in shared memory, and a bulk copy reads the one at `place`."""
     return function(
         CONSTANTS
-        + loop(fence_each + ELEMENT + "llvm.store %f, %a : f32, !llvm.ptr<3>")
-        + f"""{fence_all}%p = llvm.getelementptr %s[{place}] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, f32
-  nvvm.cp.async.bulk.global.shared.cta %d, %p, %four : <1>, <3>
+        + loop(fence_each + ELEMENT + "llvm.store %f, %a : vector<4xf32>, !llvm.ptr<3>")
+        + f"""{fence_all}%p = llvm.getelementptr %s[{place}] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, vector<4xf32>
+  nvvm.cp.async.bulk.global.shared.cta %d, %p, %bytes : <1>, <3>
   {COMMIT}{DONE}""",
         POINTERS,
     )
@@ -529,13 +529,13 @@ def overwritten(array: str, before: str, after: str, each: str = "") -> str:
     the copies comes before it, after it, and `each` in every turn.
     """
     space = {"s": 3, "d": 1}[array]
-    copy = f"nvvm.cp.async.bulk.global.shared.cta %b, %a, %four : <1>, <3>\n    {COMMIT}"
+    copy = f"nvvm.cp.async.bulk.global.shared.cta %b, %a, %bytes : <1>, <3>\n    {COMMIT}"
     return function(
         CONSTANTS
         + loop(ELEMENT + copy + each)
         + before
-        + f"""%p = llvm.getelementptr %{array}[%k] : (!llvm.ptr<{space}>, i32) -> !llvm.ptr<{space}>, f32
-  llvm.store %f, %p : f32, !llvm.ptr<{space}>
+        + f"""%p = llvm.getelementptr %{array}[%k] : (!llvm.ptr<{space}>, i32) -> !llvm.ptr<{space}>, vector<4xf32>
+  llvm.store %f, %p : vector<4xf32>, !llvm.ptr<{space}>
   {after}""",
         POINTERS,
     )
@@ -545,13 +545,13 @@ LOADED_TOO_EARLY = function(
     CONSTANTS
     + loop(
         ELEMENT
-        + """nvvm.cp.async.shared.global %a, %b, 4, cache = ca : !llvm.ptr<3>, !llvm.ptr<1>
+        + """nvvm.cp.async.shared.global %a, %b, 16, cache = ca : !llvm.ptr<3>, !llvm.ptr<1>
     nvvm.cp.async.commit.group"""
     )
     # All copies but the last are waited for.
     + """nvvm.cp.async.wait.group 1
-  %p = llvm.getelementptr %s[%k] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, f32
-  %v = llvm.load %p : !llvm.ptr<3> -> f32
+  %p = llvm.getelementptr %s[%k] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, vector<4xf32>
+  %v = llvm.load %p : !llvm.ptr<3> -> vector<4xf32>
   nvvm.cp.async.wait.group 0""",
     POINTERS,
 )
