@@ -9,8 +9,9 @@ from xdsl.dialects.builtin import ModuleOp
 from tests.checker.test_edges import EDGES, THREADS
 from tests.support.corpora import each
 from tests.support.exchanged_agents import exchanges
-from tests.support.ir import ROOT, parse, print_custom
+from tests.support.ir import ROOT, print_custom
 from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.front_door import parse
 from tileas_xdsl.machine.core.violations import UnsupportedError
 
 PROGRAMS = sorted([*(ROOT / "examples").rglob("*.mlir"), *(ROOT / "examples").rglob("*.ttgir"), *EDGES.glob("*.mlir")])

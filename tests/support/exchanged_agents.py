@@ -19,11 +19,11 @@ import pytest
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerType, ModuleOp
 from xdsl.ir import Attribute, Operation
 
-from tests.support.ir import parse
 from tileas_xdsl.checker.verdict import deciding
 from tileas_xdsl.dialects.nv_tileaa.queue import ExecuteOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp
 from tileas_xdsl.dialects.triton.partitions import WarpSpecializeOp
+from tileas_xdsl.front_door import parse
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.execution import Machine
