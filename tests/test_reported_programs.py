@@ -67,7 +67,7 @@ SAFE = {
     "unused_work_in_a_put": EVERY,
     "workgroup_memory": EVERY,
     "all_bounds_dynamic": "safe for trip counts 0..5",
-    "loop_behind_a_branch": "safe for trip counts 0..8",
+    "loop_behind_a_branch": EVERY,
     "resource_in_a_loop": "safe for trip counts 0..8",
 }
 
