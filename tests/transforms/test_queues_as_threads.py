@@ -130,8 +130,11 @@ def _ops(place: ModuleOp, kind: type[Operation]) -> int:
 
 
 def test_what_threads_compute_is_stored_into_the_slot() -> None:
-    """There is no tile beside the slots, and a fence stands where wgmma reads what they stored."""
-    for target, fences in (("sm_80", 0), ("sm_90a", 2)):
+    """
+    There is no tile beside the slots. Fences stand where wgmma reads what they stored, where TMA fills a slot that they
+    have read, and where TMA stores the result.
+    """
+    for target, fences in (("sm_80", 0), ("sm_90a", 3)):
         module = barriers_of("chain_of_three_agents", AWS, target)
         (stored,) = [op for op in module.walk() if isinstance(op, CopyOp) and isinstance(op.operands[1].owner, ViewOp)]
         assert stored.source.name_hint == "two"
