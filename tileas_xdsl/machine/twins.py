@@ -28,13 +28,14 @@ from tileas_xdsl.machine.core.code import Code
 from tileas_xdsl.machine.core.deadline import Deadline
 from tileas_xdsl.machine.core.standings import Continuation
 from tileas_xdsl.machine.core.values import ElementType, Unknown
+from tileas_xdsl.machine.core.violations import UndecidedError
 from tileas_xdsl.machine.core.what_if import WhatIf
 
 ThingT = TypeVar("ThingT")
 
 PROGRAM = (Operation, Block, Region, SSAValue, Attribute, Code, Step, Continuation)
 NUMBERS = (type(None), bool, int, float, complex, str, bytes, range, np.dtype, np.generic)
-OTHERS = (type, ModuleType, Enum, ElementType, Unknown, Deadline, WhatIf)
+OTHERS = (type, ModuleType, Enum, ElementType, Unknown, Deadline, WhatIf, UndecidedError)
 SHARED = (*PROGRAM, *NUMBERS, *OTHERS)
 """What no execution changes."""
 UNSET = object()
