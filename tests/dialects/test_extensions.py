@@ -40,7 +40,7 @@ RIGHT = {
     "while without arguments": "scf.while : () -> () { %t = arith.constant true scf.condition(%t) } do { scf.yield }",
     "assume": "%t = arith.constant true llvm.intr.assume %t : i1",
     "assume with bundles": """%t = arith.constant true %l = arith.constant 16 : i64
-      llvm.intr.assume %t ["align"(%s, %l : !llvm.ptr<3>, i64), "cold"()] {tag} : i1""",
+      llvm.intr.assume %t ["align"(%s, %l : !llvm.ptr<3>, i64), "cold"()] : i1 {tag}""",
     "remainder": "%o = arith.remf %f, %f fastmath<nnan> : f32",
     "while with results only": """%z = scf.while : () -> i32 { %t = arith.constant true scf.condition(%t) %x : i32 }
       do { ^bb0(%k: i32): scf.yield }""",

@@ -175,9 +175,9 @@ class AssumeOp(IRDLOperation):
                 operands.append(list(parser.resolve_operands(values or [], types, start)))
 
         parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, parse_bundle)
-        attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         cond = parser.resolve_operand(condition, parser.parse_type())
+        attributes = parser.parse_optional_attr_dict()
         properties: dict[str, Attribute] = {
             "op_bundle_sizes": DenseArrayBase.from_list(i32, [len(o) for o in operands])
         }
@@ -196,9 +196,9 @@ class AssumeOp(IRDLOperation):
             printer.print_string(" ")
             with printer.in_square_brackets():
                 printer.print_list(self._bundles(), lambda bundle: _print_bundle(printer, *bundle))
-        printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
         printer.print_attribute(self.cond.type)
+        printer.print_op_attributes(self.attributes)
 
     def _bundles(self) -> list[tuple[str, list[SSAValue]]]:
         assert self.tags is not None
