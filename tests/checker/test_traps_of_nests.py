@@ -394,19 +394,3 @@ def test_trap_13_every_decision_is_visited_in_every_direction(monkeypatch: pytes
     decision.lattice = type(decision.lattice)()
     decision.base = None
     assert list(found[0].open_decisions())
-
-
-# 14: one loop beside a nest ------------------------------------------------------------------------------------------
-
-
-def test_trap_14_a_flat_consumer_beside_a_nested_producer_is_refused() -> None:
-    flat = nest(
-        2,
-        consumer_before="%product = arith.muli %n, %m : i32",
-        consumer_tiles="%c0 to %c1 step %c1",
-        consumer_steps="%c0 to %product step %c1",
-    )
-    report = check(parse(flat), trip_counts=[0, 1, 2, 3], prove=True, timeout=TIMEOUT)
-    assert report.verdict is Verdict.SAFE
-    assert not report.is_proved
-    assert "'arith.muli' takes 'n', which also bounds loops that are left open" in str(report)
