@@ -75,6 +75,11 @@ def whole_life(columns: str, slot: str) -> list[str]:
     return [allocate(columns, slot), load(slot), store(), free(columns)]
 
 
+AGAIN = [
+    line.replace("%a", "%a2").replace("%t ", "%t2 ").replace("%own", "%own2").replace("%mine", "%mine2")
+    for line in (allocate("%c32"), load(), store())
+] + [free("%c32", "%t2")]
+"""A second life of columns in one warp."""
 RIGHT = {
     "each warp uses what it gets": [
         by("first", *whole_life("%c32", "slot")),
@@ -101,16 +106,10 @@ RIGHT = {
         MEET,
         by("first", free("%c32")),
     ],
-    "columns are allocated again": [
-        by(
-            "first",
-            *whole_life("%c32", "slot"),
-            *(
-                line.replace("%a", "%a2").replace("%t ", "%t2 ").replace("%own", "%own2").replace("%mine", "%mine2")
-                for line in (allocate("%c64", "other"), load("other"), store())
-            ),
-            free("%c64", "%t2"),
-        )
+    "columns are allocated again": [by("first", *whole_life("%c64", "slot"), *AGAIN)],
+    "columns are allocated again in parts, by two warps": [
+        by("first", *whole_life("%c64", "slot"), *AGAIN),
+        by("second", *whole_life("%c32", "other")),
     ],
 }
 WRONG = {

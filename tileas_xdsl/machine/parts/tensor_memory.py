@@ -46,7 +46,7 @@ class Allocation:
 
 @dataclass(frozen=True)
 class GivenBack:
-    """Columns that were given back, and by whom."""
+    """The least columns that can be allocated, which were given back, and by whom."""
 
     columns: range
     op: Operation
@@ -211,8 +211,9 @@ def _open_again(agent: Agent, memory: TensorMemory, columns: range) -> None:
     reused = [each for each in memory.given_back if _overlap(each.columns, columns)]
     memory.given_back = [each for each in memory.given_back if each not in reused]
     history = agent.machine.history_of(memory.base)
+    ends = {(each.op, each.agent, each.moment, each.columns.start) for each in reused}
     for access in history.all() if history is not None else ():
-        if any(each.op is access.op and each.moment == access.moment for each in reused):
+        if (access.op, access.agent.number, access.moment, access.region.offset) in ends:
             access.known_from = {**(access.known_from or {}), agent.number: agent.moment}
 
 
@@ -226,7 +227,9 @@ def give_columns_back(agent: Agent, op: Operation, place: Pointer, count: int) -
     then.
     """
     memory = tensor_memory(agent)
-    agent.touch(cells(op, place, LANES, count), op, write=True, proxy=Proxy.UNSPECIFIED)
+    for column in range(0, count, LEAST_COLUMNS):
+        part = cells(op, place.plus(column), LANES, LEAST_COLUMNS)
+        agent.touch(part, op, write=True, proxy=Proxy.UNSPECIFIED)
     if place.base is not memory.base:
         agent.machine.shares(memory.base.name, alone=True)
         return
@@ -238,7 +241,9 @@ def give_columns_back(agent: Agent, op: Operation, place: Pointer, count: int) -
         end_malformed(agent, op, role, rule, about=[memory.base])
     del memory.allocations[place.offset]
     columns = range(place.offset, place.offset + count)
-    memory.given_back.append(GivenBack(columns, op, agent.number, agent.moment))
+    for first in columns[::LEAST_COLUMNS]:
+        part = range(first, first + LEAST_COLUMNS)
+        memory.given_back.append(GivenBack(part, op, agent.number, agent.moment))
     _note(agent, op, f"gives columns {columns.start} to {columns.stop - 1} of tensor memory back")
 
 
