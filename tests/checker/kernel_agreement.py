@@ -20,7 +20,7 @@ from tests.support.ir import parse
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.machine.arguments import ArgumentError
-from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.core.violations import UnsupportedError, ViolationKind
 
 MOST_STEPS = 3_000
 
@@ -32,6 +32,7 @@ class Outcome(StrEnum):
     BOTH_WRONG = "both wrong"
     MISSED = "wrong, called safe"
     FALSE_ALARM = "right, reported"
+    STRICTER = "right, but for the phase that is meant"
     REFUSED = "right, refused"
     UNDECIDED = "undecided"
     TOO_LARGE = "too large to explore"
@@ -56,10 +57,10 @@ class Comparison:
         return f"{about} ({self.sample.family}: {changes})"
 
 
-def compare(sample: KernelSample) -> Comparison:
+def compare(sample: KernelSample, most_steps: int = MOST_STEPS) -> Comparison:
     """Ask both."""
     try:
-        found = explore(parse(sample.text), most_steps=MOST_STEPS, stops_early=True)
+        found = explore(parse(sample.text), most_steps=most_steps, stops_early=True)
     except TooLargeError:
         return Comparison(sample, Outcome.TOO_LARGE, "", "")
     explored = ", ".join(sorted(found.verdict)) or "safe"
@@ -85,6 +86,8 @@ def outcome(is_wrong: bool, verdict: Verdict, checked: str) -> Outcome:
         return Outcome.MISSED if is_wrong else Outcome.BOTH_SAFE
     if is_wrong:
         return Outcome.BOTH_WRONG
+    if checked == ViolationKind.PHASE:
+        return Outcome.STRICTER
     return Outcome.REFUSED if checked.startswith("refused") else Outcome.FALSE_ALARM
 
 

@@ -6,33 +6,38 @@ together, and differ by what hands them on:
 
 * `known`: what happens before, in memory. Handed on by what releases to what acquires; not by a relaxed arrival.
 * `fenced`: for each kind of fence what of that a fence has come after: touches of shared memory, touches of other
-  memory, barriers made. It goes with what is known.
+  memory, barriers made, what `tcgen05.fence::before_thread_sync` covers. It goes with what is known.
+* `after_sync`: what was known, and what of that was covered so, when the thread executed its last
+  `tcgen05.fence::after_thread_sync`. It is for the thread alone, and what it starts.
 * `order`: what must have come before in every run that is the same but for the order of steps that do not meet. Handed
   on by every step whose order decides something, relaxed or not. The search goes by it, not the verdict on memory.
 """
 
 from __future__ import annotations
 
-SHARED, ELSEWHERE, MADE = range(3)
+SHARED, ELSEWHERE, MADE, BEFORE_SYNC = FENCES = range(4)
 """Kinds of fences, by what they make visible."""
 
 
 class Mind:
     """All clocks of a thread."""
 
-    __slots__ = ("fenced", "known", "order")
+    __slots__ = ("after_sync", "fenced", "known", "order")
 
-    def __init__(self, known: list[int], fenced: list[list[int]], order: list[int]) -> None:
+    def __init__(
+        self, known: list[int], fenced: list[list[int]], order: list[int], after_sync: tuple[list[int], list[int]]
+    ) -> None:
         self.known = known
         self.fenced = fenced
         self.order = order
+        self.after_sync = after_sync
 
     @staticmethod
     def of_size(size: int) -> Mind:
-        return Mind([0] * size, [[0] * size for _ in (SHARED, ELSEWHERE, MADE)], [0] * size)
+        return Mind([0] * size, [[0] * size for _ in FENCES], [0] * size, ([0] * size, [0] * size))
 
     def copy(self) -> Mind:
-        return Mind(self.known[:], [clock[:] for clock in self.fenced], self.order[:])
+        return Mind(self.known[:], [clock[:] for clock in self.fenced], self.order[:], self.after_sync)
 
     def tick(self, thread: int) -> int:
         """One event more of `thread`; returns its number."""
@@ -57,6 +62,10 @@ class Mind:
         """A fence after all that is known."""
         for kind in kinds:
             self.fenced[kind] = self.known[:]
+
+    def fence_after_sync(self) -> None:
+        """A fence behind all that is known, for what this thread does in tensor memory."""
+        self.after_sync = self.known[:], self.fenced[BEFORE_SYNC][:]
 
     def publish(self, thread: int) -> None:
         """A fence behind the barriers that `thread`, whose mind this is, has made."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.checker.explorer import steps
 from tests.checker.explorer.clocks import Mind
 from tests.checker.explorer.execution import ABSENT, DEADLOCK, UNDRAINED, Run
+from tests.checker.explorer.registers import MALFORMED
 
 
 def judge_end(run: Run) -> None:
@@ -17,17 +18,28 @@ def judge_end(run: Run) -> None:
         run.report(DEADLOCK, ", ".join(thread.code.name for thread in unfinished))
     if all(run.threads[number].is_done for number in run.program.main):
         _judge_left_over(run)
+    if not unfinished and not all(pool.is_executed_alike() for pool in run.pools.values()):
+        run.report(MALFORMED, "warps of a warpgroup move registers by different instructions")
     for rank, cells in run.program.owned.items():
         if all(run.threads[number].is_done for number in run.program.mains_of(rank)):
             _judge_end_of_block(run, rank, cells)
 
 
 def _lacks_an_answer(run: Run) -> bool:
-    """Whether a thread waits for a yes that does not come: then this is not a whole run."""
-    return any(
-        not thread.is_done and isinstance(thread.step, steps.WaitPhase) and thread.step.is_answer
-        for thread in run.threads.values()
-    )
+    """Whether a thread waits for an answer that it was given and does not get: then this is not a whole run."""
+    return any(_waits_for_its_answer(run, thread.step) for thread in run.threads.values() if not thread.is_done)
+
+
+def _waits_for_its_answer(run: Run, step: steps.Step) -> bool:
+    match step:
+        case steps.WaitPhase():
+            return step.is_answer
+        case steps.AddToGroup():
+            return step.rank is not None
+        case steps.Allocate():
+            return run.columns[step.memory].free_start(step.count) is not None
+        case _:
+            return False
 
 
 def _judge_left_over(run: Run) -> None:
@@ -45,6 +57,8 @@ def _judge_left_over(run: Run) -> None:
     for number in run.program.left_over:
         if run.counters[number].balance(last):
             run.report(UNDRAINED, "what was published and not taken")
+    if any(columns.taken for columns in run.columns.values()):
+        run.report(UNDRAINED, "columns of tensor memory")
 
 
 def lacks_bytes(run: Run) -> bool:

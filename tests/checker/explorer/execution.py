@@ -10,21 +10,34 @@ among them is what clocks are for: two accesses without order are a race whichev
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeGuard, get_args
 
 from tests.checker.explorer import steps
 from tests.checker.explorer.barriers import Barrier, ClusterMeeting, Meeting, Search, UndefinedError
-from tests.checker.explorer.clocks import MADE, Mind
+from tests.checker.explorer.clocks import BEFORE_SYNC, MADE, Mind
 from tests.checker.explorer.histories import Histories, Touch
+from tests.checker.explorer.registers import MALFORMED, Pool, twins
 from tests.checker.explorer.streams import Counter, Queue
+from tests.checker.explorer.tensor_core import Columns, TensorMemory, Touched, handed_over
 
 RACE, DEADLOCK, UNDRAINED, PHASE, MISSING_FENCE = "race", "deadlock", "undrained", "phase", "missing-fence"
 ABSENT = "absent"
 BEGINNING = 1
 """The number of the first event of a thread of a block in a cluster, which is to begin."""
-VISIBLE = (steps.Arrive, steps.WaitPhase, steps.Meet, steps.Commit, steps.WaitQueue, steps.Take, steps.Add)
-
-Visible = steps.Arrive | steps.WaitPhase | steps.Meet | steps.Commit | steps.WaitQueue | steps.Take | steps.Add
+Visible = (
+    steps.Arrive
+    | steps.WaitPhase
+    | steps.Meet
+    | steps.Commit
+    | steps.WaitQueue
+    | steps.Take
+    | steps.Add
+    | steps.Demand
+    | steps.Allocate
+    | steps.Free
+    | steps.Relinquish
+)
+VISIBLE = get_args(Visible)
 
 
 class Going:
@@ -58,7 +71,7 @@ class Going:
 class Run:
     """The state of one run."""
 
-    def __init__(self, program: steps.Program, search: Search) -> None:
+    def __init__(self, program: steps.Program, search: Search, *, swaps_twins: bool) -> None:
         self.program, self.search = program, search
         self.first_operation = 1 + max(program.threads, default=0)
         self.size = self.first_operation + 1 + max(program.operations, default=-1)
@@ -78,11 +91,17 @@ class Run:
         self.counters = {n: Counter(n, start, program, self.size) for n, start in program.counters.items()}
         of_async_proxy = {self.first_operation + n for n, each in program.operations.items() if each.is_async_proxy}
         self.histories = Histories(program.shared, frozenset(of_async_proxy))
+        self.columns: dict[int, Columns] = {number: Columns(self.size) for number in program.tensor_memories}
+        self.tensor_memory = TensorMemory()
+        self.started: dict[int, tuple[int, int]] = {}
+        """For each operation of the tensor core who has started it, and the event of that."""
+        self.pools = {number: Pool(number, program, self.size) for number in program.pools}
+        self.twins = twins(program) if program.pools and swaps_twins else {}
         self.found: dict[str, list[str]] = {}
         """For each kind of mistake the way there."""
         self.way: list[tuple[int, int]] = []
-        self.asks: int | None = None
-        """The thread that needs an answer to go on."""
+        self.asks: tuple[int, int] | None = None
+        """The thread that needs an answer to go on, and among how many."""
         self.undefined: UndefinedError | None = None
         self.overfull = False
         for number in program.main:
@@ -109,9 +128,9 @@ class Run:
                 thread.mind.join(self.threads[gate].mind)
             thread.gates = ()
         start = thread.place
-        while not thread.is_done and not isinstance(step := thread.step, VISIBLE):
+        while not thread.is_done and not self.is_visible(step := thread.step):
             if isinstance(step, steps.Ask):
-                self.asks = thread.number
+                self.asks = thread.number, step.answers
                 break
             if not self.may_pass(thread, step):
                 break
@@ -137,11 +156,18 @@ class Run:
         """The visible steps that may come next, by thread; an operation's number comes after those of the threads."""
         found: dict[int, Visible] = {}
         for number, thread in self.threads.items():
-            if not thread.is_done and isinstance(step := thread.step, VISIBLE) and self.is_enabled(thread, step):
+            if not thread.is_done and self.is_visible(step := thread.step) and self.is_enabled(thread, step):
                 found[number] = step
         for number in self.landing:
-            found[self.first_operation + number] = self.arrival_of(number)
+            if not self.landing.keys() & self.program.operations[number].after:
+                found[self.first_operation + number] = self.arrival_of(number)
         return found
+
+    def is_visible(self, step: steps.Step) -> TypeGuard[Visible]:
+        """Whether its order decides something: that of a demand does where not all can be met."""
+        if isinstance(step, steps.Demand):
+            return not self.pools[step.pool].is_ample
+        return isinstance(step, VISIBLE)
 
     def pending(self) -> dict[int, int]:
         """How many arrivals each barrier waits for, but for those where every step meets every other."""
@@ -152,7 +178,20 @@ class Run:
             return False
         if isinstance(step, steps.WaitPhase):
             return self.barriers[step.barrier].is_over(step, thread.states.get(step.state or 0))
+        if isinstance(step, steps.Allocate):
+            return self.columns[step.memory].may_allocate(step)
+        if isinstance(step, steps.Demand):
+            return self.pools[step.pool].free >= step.amount and not self.has_twin_before(thread)
         return not isinstance(step, steps.Take) or self.counters[step.counter].may_take()
+
+    def has_twin_before(self, thread: Going) -> bool:
+        """Whether another thread stands at the same place that may as well go first."""
+        twin = self.twins.get(thread.number)
+        return twin is not None and any(
+            self.twins.get(other.number) == twin and other.place == thread.place
+            for other in self.threads.values()
+            if other.number < thread.number and not other.gates
+        )
 
     def take(self, number: int) -> None:
         """Take the visible step of a thread, or end an operation; then what is not visible."""
@@ -218,8 +257,30 @@ class Run:
                 self.counters[step.counter].take(self.search, number, mind, self.moment)
             case steps.Add():
                 self.counters[step.counter].add(self.search, step.amount, number, mind, self.moment)
+            case steps.Demand():
+                self.pools[step.pool].take(self.search, step.amount, number, mind, self.moment)
+            case steps.Allocate() | steps.Free() | steps.Relinquish():
+                self.columns[step.memory].come(self.search, number, mind, self.moment)
+                self.change_columns(number, mind, step)
             case _:
                 raise TypeError(f"{step} is not visible")
+
+    def change_columns(self, number: int, mind: Mind, step: steps.Allocate | steps.Free | steps.Relinquish) -> None:
+        columns = self.columns[step.memory]
+        if isinstance(step, steps.Relinquish):
+            columns.is_relinquished = True
+            return
+        if isinstance(step, steps.Allocate):
+            columns.allocate(step)
+            self.tensor_memory.begin_anew(step.cells)
+        event = mind.known[number]
+        self.touch_tensor(Touched(number, event, number, event, step.cells, True, None), mind)
+        if isinstance(step, steps.Free):
+            columns.free(step)
+
+    def touch_tensor(self, one: Touched, mind: Mind) -> None:
+        for wrong, other in self.tensor_memory.touch(one, mind):
+            self.report(wrong, f"in tensor memory with what {self.name_of(other)} did")
 
     def meeting(self, step: steps.Meet) -> Meeting:
         if step.meeting not in self.meetings:
@@ -334,10 +395,18 @@ class Run:
                 members = self.groups[group]
                 size = self.program.groups[group]
                 return len(members) >= size and self.have_finished(tuple(member for member, _ in members))
+            case steps.AddToGroup(group, _, rank):
+                return rank is None or self.next_rank(group) == rank
+            case steps.Unknown():
+                return False
             case steps.Leave(number):
                 return number not in thread.meetings or len(self.meetings[number].complete) > thread.meetings[number]
             case _:
                 return True
+
+    def next_rank(self, group: int) -> int:
+        """The rank of who becomes a member next; the size of the group is that of all who are too many."""
+        return min(len(self.groups[group]), self.program.groups[group])
 
     def have_finished(self, threads: tuple[int, ...]) -> bool:
         return all(number in self.threads and self.threads[number].is_done for number in threads)
@@ -359,13 +428,43 @@ def _issue(run: Run, thread: Going, step: steps.Issue) -> None:
     mind = thread.mind.copy()
     for before in operation.after:
         mind.join(run.issued[before])
+    if operation.tensor is not None:
+        handed_over(operation.tensor, _started_by_others(run, thread), mind)
     mind.tick(itself)
     reads, writes = (Touch.ASYNC_READ, Touch.ASYNC_WRITE) if operation.is_async_proxy else (Touch.READ, Touch.WRITE)
     run.access(itself, mind, reads, operation.reads, None)
     run.access(itself, mind, writes, operation.writes, None)
+    if operation.tensor is not None:
+        _start_on_tensor_core(run, thread, itself, operation.tensor, mind)
     run.issued[step.operation] = mind
     if operation.barrier is not None:
         run.landing[step.operation] = mind
+
+
+def _started_by_others(run: Run, thread: Going) -> Iterator[tuple[steps.TensorWork, int, int, Mind]]:
+    for number, (starter, event) in run.started.items():
+        work = run.program.operations[number].tensor
+        if starter != thread.number and work is not None:
+            yield work, starter, event, run.issued[number]
+
+
+def _start_on_tensor_core(run: Run, thread: Going, itself: int, work: steps.TensorWork, mind: Mind) -> None:
+    number = itself - run.first_operation
+    started = run.started[number] = thread.number, mind.known[thread.number]
+    if work.columns and not run.columns[work.memory].has(work.columns):
+        run.report(MALFORMED, "columns that are not allocated")
+    for cells, is_write in ((work.reads, False), (work.writes, True)):
+        if cells:
+            run.touch_tensor(Touched(itself, mind.known[itself], *started, cells, is_write, work.sort), mind)
+
+
+def _fence_before(run: Run, thread: Going, step: steps.FenceBefore) -> None:
+    thread.mind.tick(thread.number)
+    thread.mind.fence(BEFORE_SYNC)
+
+
+def _fence_after(run: Run, thread: Going, step: steps.FenceAfter) -> None:
+    thread.mind.fence_after_sync()
 
 
 def _fence(run: Run, thread: Going, step: steps.FenceProxy) -> None:
@@ -439,6 +538,23 @@ def _test(run: Run, thread: Going, step: steps.TestPhase) -> None:
     run.barriers[step.barrier].check_live()
 
 
+def _execute(run: Run, thread: Going, step: steps.Execute) -> None:
+    run.pools[step.pool].execute(step, thread.number, thread.mind)
+
+
+def _give(run: Run, thread: Going, step: steps.Give) -> None:
+    run.pools[step.pool].give(step.amount)
+
+
+def _demand(run: Run, thread: Going, step: steps.Demand) -> None:
+    """There is enough for all."""
+    run.pools[step.pool].take_at_once(step.amount)
+
+
+def _undefined(run: Run, thread: Going, step: steps.Undefined) -> None:
+    raise UndefinedError(step.text, MALFORMED)
+
+
 def _begin(run: Run, thread: Going, step: steps.Begin) -> None:
     thread.mind.tick(thread.number)
 
@@ -465,6 +581,12 @@ LOCAL: dict[type, Callable[[Run, Going, Any], None]] = {
     steps.Init: _init,
     steps.Inval: _inval,
     steps.TestPhase: _test,
+    steps.Execute: _execute,
+    steps.Give: _give,
+    steps.Demand: _demand,
+    steps.Undefined: _undefined,
+    steps.FenceBefore: _fence_before,
+    steps.FenceAfter: _fence_after,
     steps.Begin: _begin,
     steps.Finish: _finish,
 }

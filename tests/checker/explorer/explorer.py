@@ -15,18 +15,23 @@ The mistakes that it looks for:
 * *race*: two conflicting accesses (to one cell, one of them a write) without a path of happens-before, in some run.
   An asynchronous operation may touch its cells from its issue until it is complete. Any access to a barrier in use.
 * *missing-fence*: an access of the generic proxy comes before one of the asynchronous proxy, and no fence between.
+* *missing-tensor-fence*: the same of tensor memory, where `tcgen05.fence` is needed around the synchronisation between.
 * *phase*: a barrier is used that is none, or made where one is, or the order of that is left open; arrivals too many;
   an arrival that must not complete a phase and does; threads that meet and disagree how many they are.
 * *deadlock*: nothing can happen any more, and some thread has not finished.
 * *absent*: a block of a cluster touches shared memory of another one that need not have begun, or may have ended.
-* *undrained*: the main function may finish before an asynchronous operation, or a task that does something.
+* *malformed*: the warps of a warpgroup move registers differently; columns of tensor memory are used that are not
+  allocated, given back otherwise than they were allocated, or allocated where no more may be.
+* *undrained*: the main function may finish before an asynchronous operation, or a task that does something; or columns
+  of tensor memory are kept.
 
 A function whose blocks reach into each other (`nvvm.mapa`, multicast) runs in all blocks of a cluster, each with
 threads and shared memory of its own; else one block stands for all of them.
 
 A stage that is overwritten while its value is live (`slot`) is a race here, or nothing: a thread may overwrite its own.
 
-Where the rules come from: `barriers` for mbarrier and the barriers of threads, `histories` for proxies; tokens as the
+Where the rules come from: `barriers` for mbarrier and the barriers of threads, `histories` for proxies, `registers` for
+the pool of a block, `tensor_core` for tensor memory; tokens as the
 async dialect of MLIR; queues as TVM's `async_commit_queue` and `async_wait_queue` (a wait leaves at most so many groups
 of the queue unfinished; groups finish in order); marks as LLVM's AMDGPU asyncmark (a wait leaves so many marks; each
 activation of a function has a sequence of its own).
@@ -35,6 +40,9 @@ How few runs do. Two steps of different threads *meet* where their order decides
 each run the clocks tell for each step which earlier ones met it and need not have come before; then the step is tried
 before that one in another run (dynamic partial-order reduction: Flanagan and Godefroid, POPL 2005, with sleep sets:
 Godefroid, LNCS 1032). `reduced=False` tries every order of the visible steps instead.
+
+What depends on who comes first, a rank in a group or the place of columns, is a choice too: the run is one in which the
+thread comes when it gets just that. Where that cannot be, the run is not whole.
 
 The answer of a test of a barrier is a choice: no, always possible; yes, which then waits until the phase is over. A run
 that is stuck in such a wait is not whole: there the answer was no. An answer that nobody uses is no, as that promises
@@ -48,13 +56,13 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tests.checker.explorer import gpu, mbarriers, meanings, rings, steps
+from tests.checker.explorer import gpu, mbarriers, meanings, registers, rings, steps, tensor_ops
 from tests.checker.explorer.endings import judge_end, lacks_bytes
 from tests.checker.explorer.execution import DEADLOCK, MISSING_FENCE, PHASE, RACE, UNDRAINED, Run, Visible
 from tests.checker.explorer.unroll import MEANINGS, Answers, Numbering, unroll
 
 __all__ = ["DEADLOCK", "MEANINGS", "MISSING_FENCE", "PHASE", "RACE", "UNDRAINED", "Exploration", "TooLargeError"]
-for module in (meanings, gpu, rings, mbarriers):
+for module in (meanings, gpu, rings, mbarriers, registers, tensor_ops):
     MEANINGS.update(module.MEANINGS)
 MOST_STEPS = 60_000
 SHOWN = frozenset({RACE, DEADLOCK, UNDRAINED})
@@ -161,10 +169,11 @@ class Moment:
 
 @dataclass
 class Choice:
-    """An answer to a test, given to a thread."""
+    """An answer, one of so many, given to a thread."""
 
     thread: int
-    answer: bool = False
+    answers: int
+    answer: int = 0
 
 
 class _Explorer:
@@ -196,7 +205,7 @@ class _Explorer:
             found.runs += 1
             found.steps += run.moment
             if run.asks is not None:
-                self.branch.append(Choice(run.asks))
+                self.branch.append(Choice(*run.asks))
                 continue
             found.add(run)
             is_open = self.turn_back() and not (stops_early and found.verdict)
@@ -206,7 +215,7 @@ class _Explorer:
 
     def run(self) -> Run:
         """Go along the branch, and on from its end."""
-        run = Run(self.program_for(self.answers()), self)
+        run = Run(self.program_for(self.answers()), self, swaps_twins=self.reduced)
         run.settle()
         while run.asks is None and run.undefined is None:
             possible = run.possible()
@@ -219,7 +228,7 @@ class _Explorer:
         return run
 
     def answers(self) -> Answers:
-        given: dict[int, tuple[bool, ...]] = {}
+        given: dict[int, tuple[int, ...]] = {}
         for choice in self.branch:
             if isinstance(choice, Choice):
                 given[choice.thread] = (*given.get(choice.thread, ()), choice.answer)
@@ -241,8 +250,8 @@ class _Explorer:
         while self.branch:
             last = self.branch[-1]
             if isinstance(last, Choice):
-                if not last.answer:
-                    last.answer = True
+                if last.answer + 1 < last.answers:
+                    last.answer += 1
                     return True
             elif last.next():
                 return True
@@ -276,3 +285,7 @@ def _thing(step: Visible) -> tuple[str, int]:
             return "queue", queue
         case steps.Take(counter) | steps.Add(counter):
             return "counter", counter
+        case steps.Demand(pool):
+            return "pool", pool
+        case steps.Allocate(memory) | steps.Free(memory) | steps.Relinquish(memory):
+            return "columns", memory

@@ -19,6 +19,7 @@ from tests.checker.explorer.unroll import (
     Frame,
     Pointer,
     Token,
+    UnansweredError,
     Unroller,
     by_lane,
     moved,
@@ -50,11 +51,13 @@ def _computes(compute: Callable[..., int]) -> Callable[[Unroller, Frame, Any], N
 
 
 def _compare(unroller: Unroller, frame: Frame, op: Any) -> None:
+    """The predicates of `arith.cmpi` and of `llvm.icmp` have the same numbers."""
+
     def holds(lhs: int, rhs: int) -> int:
         return int((lhs == rhs, lhs != rhs, *(lhs < rhs, lhs <= rhs, lhs > rhs, lhs >= rhs) * 2)[predicate])
 
     predicate = op.predicate.value.data
-    frame.values[op.result] = by_lane(frame, holds, [frame.values[op.lhs], frame.values[op.rhs]])
+    frame.values[op.results[0]] = by_lane(frame, holds, [frame.values[op.lhs], frame.values[op.rhs]])
 
 
 def _unknown(unroller: Unroller, frame: Frame, op: Any) -> None:
@@ -184,7 +187,7 @@ def _element_pointer(unroller: Unroller, frame: Frame, op: Any) -> None:
     frame.values[op.result] = base._replace(offset=offset)
 
 
-def _pointer_load(unroller: Unroller, frame: Frame, op: Any) -> None:
+def load_from_pointer(unroller: Unroller, frame: Frame, op: Any) -> None:
     result = op.dereferenced_value
     unroller.access(frame, op, reads=unroller.bytes(frame, frame.values[op.ptr], _size(result.type)))
     frame.values[result] = UNKNOWN
@@ -206,8 +209,7 @@ def _task(unroller: Unroller, frame: Frame, op: Any) -> None:
     thread, task = unroller.begin_thread(f"task {len(unroller.program.threads)}", frame, values, gates)
     task.thread.is_empty = _is_empty(block)
     frame.emit(steps.Fork((thread,)), op)
-    yielded = unroller.run(task, block)
-    task.emit(steps.Finish(), op)
+    yielded = unroller.run_task(task, op, block)
     tokens = [Token(thread, payload) for payload in [UNKNOWN, *yielded]]
     frame.values.update(zip(op.results, tokens, strict=True))
 
@@ -224,8 +226,7 @@ def _call_task(unroller: Unroller, frame: Frame, op: Any) -> None:
     thread, task = unroller.begin_thread(f"task {len(unroller.program.threads)}", frame, values)
     task.thread.is_empty = _is_empty(block)
     frame.emit(steps.Fork((thread,)), op)
-    returned = unroller.run(task, block)
-    task.emit(steps.Finish(), op)
+    returned = unroller.run_task(task, op, block)
     payloads = [UNKNOWN] * (len(op.results) - len(returned)) + returned
     frame.values.update(zip(op.results, [Token(thread, payload) for payload in payloads], strict=True))
 
@@ -242,9 +243,17 @@ def _create_group(unroller: Unroller, frame: Frame, op: Any) -> None:
 
 
 def _add_to_group(unroller: Unroller, frame: Frame, op: Any) -> None:
+    """
+    Where a rank is used, it is a number, and the run is one in which the member comes just then. A member too many,
+    whose rank is the size of the group, has no meaning, nor has what the thread does then.
+    """
     token, group = (frame.values[operand] for operand in op.operands)
-    frame.emit(steps.AddToGroup(group, token.thread), op)
-    frame.values[op.results[0]] = UNKNOWN
+    size = unroller.program.groups[group]
+    rank = unroller.answer(frame, op, size + 1) if unroller.uses_ranks else None
+    frame.emit(steps.AddToGroup(group, token.thread, rank), op)
+    if rank == size:
+        raise UnansweredError
+    frame.values[op.results[0]] = UNKNOWN if rank is None else rank
 
 
 def _await_all(unroller: Unroller, frame: Frame, op: Any) -> None:
@@ -318,6 +327,9 @@ MEANINGS: dict[str, Callable[[Unroller, Frame, Any], None]] = {
     "arith.minui": _computes(min),
     "arith.ceildivui": _computes(lambda a, b: -(-a // b)),
     "arith.index_cast": _computes(lambda a: a),
+    "llvm.add": _computes(lambda a, b: a + b),
+    "llvm.shl": _computes(lambda a, b: a << b),
+    "llvm.icmp": _compare,
     "arith.cmpi": _compare,
     "scf.for": _for,
     "scf.if": _if,
@@ -329,7 +341,7 @@ MEANINGS: dict[str, Callable[[Unroller, Frame, Any], None]] = {
     "memref.load": _load,
     "memref.store": _store,
     "llvm.getelementptr": _element_pointer,
-    "llvm.load": _pointer_load,
+    "llvm.load": load_from_pointer,
     "llvm.store": _pointer_store,
     "async.execute": _task,
     "async.call": _call_task,

@@ -65,10 +65,11 @@ class Join:
 
 @dataclass(frozen=True, eq=False)
 class AddToGroup:
-    """Make `thread` a member of a group of tokens."""
+    """Make `thread` a member of a group of tokens: the member number `rank`, if one is given."""
 
     group: int
     thread: int
+    rank: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +181,89 @@ class TestPhase:
 
 @dataclass(frozen=True, eq=False)
 class Ask:
-    """A test of a barrier whose answer is not given: what the thread does next depends on it."""
+    """A question whose answer, one of so many, is not given: what the thread does next depends on it."""
+
+    answers: int = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Unknown:
+    """What the thread does next depends on what another thread is still to be asked."""
+
+
+@dataclass(frozen=True, eq=False)
+class Undefined:
+    """What has no meaning, for the reason `text`."""
+
+    text: str
+
+
+# Registers ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Execute:
+    """A warp executes `setmaxnreg`, the instruction `source` of the program."""
+
+    pool: int
+    warp: int
+    source: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Give:
+    """Give registers back to the pool of the block."""
+
+    pool: int
+    amount: int
+
+
+@dataclass(frozen=True, eq=False)
+class Demand:
+    """Wait until the pool has so many registers, and take them."""
+
+    pool: int
+    amount: int
+
+
+# Tensor memory --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Allocate:
+    """Allocate columns of the tensor memory of the block. They begin at `start` in this run."""
+
+    memory: int
+    count: int
+    start: int
+    cells: int
+
+
+@dataclass(frozen=True, eq=False)
+class Free:
+    """Give columns back."""
+
+    memory: int
+    count: int
+    start: int
+    cells: int
+
+
+@dataclass(frozen=True, eq=False)
+class Relinquish:
+    """Promise that the block allocates no more."""
+
+    memory: int
+
+
+@dataclass(frozen=True, eq=False)
+class FenceBefore:
+    """`tcgen05.fence::before_thread_sync`."""
+
+
+@dataclass(frozen=True, eq=False)
+class FenceAfter:
+    """`tcgen05.fence::after_thread_sync`."""
 
 
 # Barriers of threads --------------------------------------------------------------------------------------------------
@@ -244,6 +327,16 @@ Step = (
     | WaitPhase
     | TestPhase
     | Ask
+    | Unknown
+    | Undefined
+    | Execute
+    | Give
+    | Demand
+    | Allocate
+    | Free
+    | Relinquish
+    | FenceBefore
+    | FenceAfter
     | Meet
     | Leave
     | Begin
@@ -294,6 +387,24 @@ class Operation:
     """The block whose thread starts it."""
     ends_with_grid: bool = False
     """Whether the end of the grid completes it: it touches global memory only."""
+    tensor: TensorWork | None = None
+    """What it is to the tensor core, or to tensor memory."""
+
+
+@dataclass(frozen=True)
+class TensorWork:
+    """The part of an operation that belongs to `tcgen05`."""
+
+    sort: str
+    """`product`, `copy`, `small copy`, `shift`, `commit`, `load` or `store`."""
+    memory: int = 0
+    reads: int = 0
+    writes: int = 0
+    """Cells of tensor memory."""
+    columns: frozenset[int] = frozenset()
+    """The columns that it touches, where the block has to have allocated them."""
+    accumulator: object = None
+    """Of a product the place and the shape of D."""
 
 
 @dataclass
@@ -316,6 +427,10 @@ class Program:
     """The barriers that nobody has to make, and their arrivals a phase."""
     shared: int = 0
     """The cells of shared memory."""
+    tensor_memories: set[int] = field(default_factory=set[int])
+    """The tensor memories of the blocks that allocate columns."""
+    pools: dict[int, tuple[int, ...]] = field(default_factory=dict[int, "tuple[int, ...]"])
+    """For each pool of registers the warps of the block."""
     blocks: int = 1
     """How many blocks of a cluster run the function."""
     ranks: dict[int, int] = field(default_factory=dict[int, int])

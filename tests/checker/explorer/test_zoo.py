@@ -15,13 +15,11 @@ from tileas_xdsl.tools.inputs import full_context, parse_module
 
 NOT_READ = {
     *("descriptor-of-the-next-group", "first-block-of-causal", "stored-and-loaded-back"),
-    *("address-of-columns", "columns-given-back", "copy-over-an-operand", "permit-given-up", "group-rank"),
-    *("barrier-over-lds-transfers", "external-arrays-alias", "read-before-grid-wait", "register-pool-too-small"),
+    *("barrier-over-lds-transfers", "external-arrays-alias", "read-before-grid-wait"),
 }
 """
-Pairs with ops that it does not know: tensor maps, ids of blocks, tensor memory, and ranks that are addresses;
-functions of `llvm` with transfers of AMD's LDS, arrays of shared memory that have a name, waits for another grid,
-and the pool of registers.
+Pairs with ops that it does not know: tensor maps, ids of blocks, functions of `llvm` with transfers of AMD's LDS,
+arrays of shared memory that have a name, and waits for another grid.
 """
 EXHIBITS = [exhibit for exhibit in exhibits() if exhibit.name not in NOT_READ]
 TRIPS = range(5)

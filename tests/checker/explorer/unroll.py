@@ -20,6 +20,7 @@ from xdsl.dialects import func, llvm
 from xdsl.dialects.builtin import (
     DenseArrayBase,
     IndexType,
+    IntegerAttr,
     IntegerType,
     MemRefType,
     ModuleOp,
@@ -37,8 +38,8 @@ MOST_ELEMENTS = 1024
 """The extent of an axis that does not tell it."""
 LANES = 32
 SHARED_SPACES = (3, 7)
-Answers = Mapping[int, tuple[bool, ...]]
-"""For each thread the answers that it gets, in order."""
+Answers = Mapping[int, tuple[int, ...]]
+"""For each thread the answers that it gets, in order: numbers from 0 on, of a test 1 for yes."""
 
 
 class Array(NamedTuple):
@@ -148,10 +149,21 @@ class Unroller:
         self.trips = trips
         self.answers = answers or {}
         self.numbering = numbering or Numbering()
-        self.functions = {op.sym_name.data: op for op in module.walk() if isinstance(op, func.FuncOp)}
+        self.functions = {op.sym_name.data: op for op in module.walk() if isinstance(op, func.FuncOp | llvm.FuncOp)}
         self.tasks = {op.sym_name.data: op for op in module.walk() if isinstance(op, async_.FuncOp)}
         """The functions whose calls are tasks."""
+        self.uses_ranks = any(
+            op.name == "async.add_to_group" and op.results[0].first_use is not None for op in module.walk()
+        )
         self.program = steps.Program()
+        self.registers: int | None = None
+        """With how many registers each thread of the function starts, where it says so."""
+        self.held: dict[int, int] = {}
+        """For each thread that is a warp the registers of each of its lanes, where it has changed them."""
+        self.addresses: dict[tuple[int, int], int | None] = {}
+        """The places of shared memory with an address of tensor memory, and the address that is written there."""
+        self.tensor_works: dict[int, list[int]] = {}
+        """For each thread the operations of the tensor core that it has started."""
         self.peers: dict[int, list[int]] = {}
         """Object in shared memory -> what corresponds to it in each block of the cluster, in their order."""
 
@@ -187,6 +199,16 @@ class Unroller:
         of_block = frame.block[0] if frame.number in self.program.main else None
         frame.thread.append(steps.Finish(of_block, frame.lanes), f"end of {frame.thread.name}")
 
+    def run_task(self, frame: Frame, op: Operation, block: Block) -> list[Any]:
+        """The same of a task; returns what it hands on, or what is not known yet."""
+        try:
+            found = self.run(frame, block)
+        except UnansweredError:
+            last = block.last_op
+            return [UNKNOWN] * (0 if last is None else len(last.operands))
+        frame.emit(steps.Finish(), op)
+        return found
+
     def call(self, frame: Frame, function: func.FuncOp, arguments: list[Any]) -> list[Any]:
         """A call to a function without body does nothing."""
         block = function.body.first_block
@@ -195,13 +217,13 @@ class Unroller:
         activation = replace(frame, values=dict(zip(block.args, arguments, strict=True)), marks=[])
         return self.run(activation, block)
 
-    def answer(self, frame: Frame, op: Operation) -> bool:
-        """The next answer that the thread gets."""
+    def answer(self, frame: Frame, op: Operation, answers: int = 2) -> int:
+        """The next answer that the thread gets, one of so many."""
         given = self.answers.get(frame.number, ())
         asked = frame.count("answers")
         if asked < len(given):
             return given[asked]
-        frame.emit(steps.Ask(), op)
+        frame.emit(steps.Ask(answers), op)
         raise UnansweredError
 
     # Memory
@@ -321,16 +343,29 @@ def unroll(
     The function is one thread, or warps of `threads` threads, which `nvvm.reqntid` may tell as well. Raises `KeyError`
     for ops that the explorer does not know.
     """
+    numbering = numbering or Numbering()
     unroller = Unroller(module, trips, answers, numbering)
+    _unroll_function(unroller, function, threads)
+    if unroller.addresses:
+        # Who reads an address may be unrolled before who writes it.
+        again = Unroller(module, trips, answers, numbering)
+        again.addresses = unroller.addresses
+        unroller = again
+        _unroll_function(unroller, function, threads)
+    return unroller.program
+
+
+def _unroll_function(unroller: Unroller, function: str, threads: int | None) -> None:
     main = unroller.functions[function]
     block = main.body.first_block
     assert block is not None
     size = threads or _required_threads(main)
     assert size == 1 or size % LANES == 0, "a block is made of whole warps"
+    registers = main.attributes.get("nvvm.maxnreg")
+    unroller.registers = registers.value.data if isinstance(registers, IntegerAttr) else None
     unroller.program.blocks = _blocks(main)
     for rank in range(unroller.program.blocks):
         _unroll_block(unroller, block, size, rank)
-    return unroller.program
 
 
 def _unroll_block(unroller: Unroller, block: Block, size: int, rank: int) -> None:
@@ -353,7 +388,7 @@ BLOCKS = 2
 """Of a cluster that does not say how many it has."""
 
 
-def _blocks(function: func.FuncOp) -> int:
+def _blocks(function: func.FuncOp | llvm.FuncOp) -> int:
     """How many blocks run the function: one, where they do not reach into each other."""
     if not any(op.name == "nvvm.mapa" or getattr(op, "multicast_mask", None) for op in function.walk()):
         return 1
@@ -361,7 +396,7 @@ def _blocks(function: func.FuncOp) -> int:
     return prod(int(n) for n in attribute.get_values()) if isinstance(attribute, DenseArrayBase) else BLOCKS
 
 
-def _required_threads(function: func.FuncOp) -> int:
+def _required_threads(function: func.FuncOp | llvm.FuncOp) -> int:
     attribute = function.attributes.get("nvvm.reqntid")
     size = 1
     for extent in attribute.get_values() if isinstance(attribute, DenseArrayBase) else ():
@@ -398,6 +433,7 @@ def moved(pointer: Pointer, op: Any) -> Pointer:
 TERMINATORS = frozenset(
     {
         "func.return",
+        "llvm.return",
         "scf.yield",
         "scf.condition",
         "async.yield",
