@@ -13,6 +13,7 @@ from copy import copy
 from functools import cache
 from typing import Any, cast
 
+import ml_dtypes
 import numpy as np
 from xdsl.dialects import func
 from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp
@@ -38,6 +39,11 @@ ORDERS = ("eager", "lazy", "random", "timed")
 TRIPS = (0, 1, 2, 3)
 EXTENT = 160
 """Of each axis of an array whose type leaves it open: no tile of the programs reaches outside."""
+NUMBERS: dict[str, Any] = {
+    **{"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "i8": np.int8, "i32": np.int32},
+    **{"f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2},
+}
+"""Elements of arrays in the programs."""
 CLOSE = 2e-3
 """How far numbers may be apart, relatively and absolutely: sums of f16 are rounded in another order."""
 SECONDS = 60
@@ -111,7 +117,7 @@ def _given(kind: Attribute, trips: int, draw: np.random.Generator) -> Any:
         array = cast("MemRefType[Attribute]", kind)
         element = str(array.element_type)
         shape = [EXTENT if extent < 0 else extent for extent in array.get_shape()]
-    return draw.integers(-2, 3, shape).astype({"f16": np.float16, "f32": np.float32}[element])
+    return draw.integers(-2, 3, shape).astype(NUMBERS[element])
 
 
 def _copies(given: dict[str, Any], module: ModuleOp) -> dict[str, Any]:

@@ -22,15 +22,17 @@ from tests.support.threads_and_tiles import (
 KNOWN: dict[str, dict[str, str]] = {
     # Threads store a tile of an array that TMA copies: nothing orders the two proxies in global memory.
     "stored_then_copied": {AGENTS: REFUSED, ONE_AGENT: REFUSED},
+    # A product in the next turn may still be reading the place of the operand, and nobody waits for it.
+    "transposed_operand": {ONE_AGENT: REFUSED},
 }
 """What is not right yet: by program and variant, what comes out."""
 
-SLOW = {"loads_around_a_loop"}
-"""Whose check takes more than a minute in one agent."""
+SLOW = {"loads_around_a_loop", "causal_attention"}
+"""Whose check takes about a minute or more."""
 NAMES = sorted(path.stem for path in PROGRAMS.glob("*.mlir"))
 OF_TARGET = [case for case in cases(NAMES) if case[0] != "published_by_one_thread" or case[1] == AGENTS]
 """A program that has pipelines already is one for agents."""
-JUDGED = [case for case in OF_TARGET if case[0] not in SLOW or case[1] == AGENTS]
+JUDGED = [case for case in OF_TARGET if case[0] not in SLOW or case == ("loads_around_a_loop", AGENTS)]
 
 
 @each("case", OF_TARGET, 6, ids="-".join)

@@ -175,6 +175,11 @@ def out_of_shared(transfer: Transfer) -> list[CopyAtom]:
     return [*_boxes("tma_store", transfer), registers]
 
 
+def is_stored_by_tma(transfer: Transfer) -> bool:
+    """Whether TMA is the best way to store a tile that lies in shared memory."""
+    return best(out_of_shared(transfer)).family == "tma_store"
+
+
 def _asynchronous(transfer: Transfer) -> Iterator[CopyAtom]:
     if transfer.capability < FIRST_CP_ASYNC:
         return

@@ -28,7 +28,7 @@ from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.analysis.thread_blocks import block_shape_of
 from tileas_xdsl.analysis.threads.coordinates import TileOfArray, coordinate_of
 from tileas_xdsl.analysis.threads.filling import is_by_tma, is_way_to_slot
-from tileas_xdsl.analysis.threads.liveness import agent_of
+from tileas_xdsl.analysis.threads.liveness import agent_of, seen_from
 from tileas_xdsl.analysis.threads.places import OTHER_SLOT, Place, place_of, webs_of
 from tileas_xdsl.analysis.threads.products import is_of_warpgroup
 from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
@@ -217,6 +217,7 @@ class Accesses:
         holder: Holder | None = None,
     ) -> Iterator[Access]:
         """The access to a tile; none where it lies in a slot of a ring, or in registers."""
+        tile = seen_from(tile)
         place, slot = self._places.get(tile), frozenset[SSAValue]()
         if isinstance(tile.owner, ViewOp) and tile.owner.indices and isinstance(tile.owner.source.owner, Operation):
             place, slot = place_of(tile.owner.source.owner), frozenset([tile.owner.indices[0]])

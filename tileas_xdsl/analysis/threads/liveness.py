@@ -21,6 +21,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, Region, SSAValue, Use
 
 from tileas_xdsl.analysis.value_flow import carried_to
+from tileas_xdsl.dialects.nv_tileaa.structure import ViewOp
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 
@@ -31,6 +32,22 @@ def names_behind(use: Use) -> Sequence[SSAValue] | None:
     if isinstance(op, AgentSwitchOp) and op.is_isolated:
         return [region.block.args[use.index] for region in op.bodies]
     return carried_to(use)
+
+
+def uses_of(name: SSAValue) -> Iterator[Use]:
+    """The uses of a tile, and those of what sees it with other extents: its bytes are the same."""
+    for use in name.uses:
+        if isinstance(use.operation, ViewOp):
+            yield from uses_of(use.operation.result)
+        else:
+            yield use
+
+
+def seen_from(tile: SSAValue) -> SSAValue:
+    """The tile whose bytes a name stands for: where it is seen with other extents, the one that is seen so."""
+    while isinstance(tile.owner, ViewOp):
+        tile = tile.owner.source
+    return tile
 
 
 def agent_of(op: Operation) -> Region | None:
@@ -51,7 +68,7 @@ class Liveness:
         handed_on: dict[SSAValue, list[tuple[SSAValue, Operation]]] = {}
         for name in names:
             self._readers[name] = []
-            for use in name.uses:
+            for use in uses_of(name):
                 behind = names_behind(use)
                 if behind is None:
                     self._readers[name] += _last_readers(use.operation)

@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, i32
 from xdsl.ir import Operation, SSAValue
 
 from tileas_xdsl.analysis.threads.filling import is_way_to_slot
-from tileas_xdsl.analysis.threads.liveness import Liveness, agent_of, names_behind
+from tileas_xdsl.analysis.threads.liveness import Liveness, agent_of, names_behind, uses_of
 from tileas_xdsl.analysis.threads.products import Underway
 from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
 from tileas_xdsl.analysis.value_flow import Families, values_in
@@ -57,7 +57,7 @@ class Web:
     @property
     def products(self) -> tuple[AsyncDotOp, ...]:
         """The asynchronous products that read a tile of it."""
-        users = (use.operation for name in self.names for use in name.uses)
+        users = (use.operation for name in self.names for use in uses_of(name))
         return tuple(dict.fromkeys(user for user in users if isinstance(user, AsyncDotOp)))
 
 

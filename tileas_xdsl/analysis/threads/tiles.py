@@ -16,11 +16,13 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
+from tileas_xdsl.dialects.nv_tileaa.structure import PermuteOp, ViewOp
 from tileas_xdsl.dialects.nv_tileas.layout import element_bits, form_of, layout_of, linear_layout
 from tileas_xdsl.layouts.descriptors import PATTERN
 from tileas_xdsl.layouts.distributed import REGISTER
 from tileas_xdsl.layouts.forms import Swizzled
 from tileas_xdsl.layouts.linear import LinearLayout
+from tileas_xdsl.layouts.rearranged import permuted, reshaped
 
 REGISTER_BITS = 32
 NUMBERS = (BFloat16Type, Float16Type, Float32Type, Float64Type, IntegerType)
@@ -77,3 +79,13 @@ def tile_of(type_: Attribute) -> Tile | None:
     if linear is None or not isinstance(tile.element_type, NUMBERS):
         return None
     return Tile(tile, linear, bits, layout.space.data == "rmem")
+
+
+def rearranged(op: PermuteOp | ViewOp, layout: LinearLayout) -> LinearLayout:
+    """
+    The layout of the result, where `layout` is that of the operand, and nothing moves. Raises `LayoutError` for views
+    of more elements or less.
+    """
+    if isinstance(op, PermuteOp):
+        return permuted(layout, [int(axis) for axis in op.permutation.get_values()])
+    return reshaped(layout, cast("TensorType[Attribute]", op.result.type).get_shape())

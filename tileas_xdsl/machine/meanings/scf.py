@@ -12,14 +12,16 @@ from xdsl.ir import Operation
 from tileas_xdsl.dialects.extensions import DYNAMIC
 from tileas_xdsl.dialects.extensions.scf import ForallOp, InParallelOp
 from tileas_xdsl.dialects.extensions.unsigned_for import UnsignedForOp
+from tileas_xdsl.dialects.nv_tileas.attributes import MASKED
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.loops.open_counts import OpenCounts
 from tileas_xdsl.machine.core.meaning import control, suspends, terminators
 from tileas_xdsl.machine.core.op_facts import ALL_OPERANDS
 from tileas_xdsl.machine.core.opaque_numbers import turns_over_blocks
 from tileas_xdsl.machine.core.standings import Answer, Done, Pause, Request, continuation
+from tileas_xdsl.machine.core.threads.by_thread import per_thread
 from tileas_xdsl.machine.core.threads.hardware import PerThread
-from tileas_xdsl.machine.core.values import unsigned, wrap
+from tileas_xdsl.machine.core.values import UNKNOWN, unsigned, wrap
 from tileas_xdsl.machine.core.violations import NoStepError, UnsupportedError
 from tileas_xdsl.machine.parts.divergence import branch
 from tileas_xdsl.machine.parts.independent_turns import run_turns
@@ -74,10 +76,18 @@ def _unsigned_for(agent: Agent, op: UnsignedForOp, lower: Any, upper: Any, step:
 
 @control(scf.IfOp, deciding=1)
 def _if(agent: Agent, op: scf.IfOp, condition: Any) -> Answer:
+    if MASKED in op.attributes:
+        condition = _set_where_unknown(agent, condition)
     if isinstance(condition, PerThread):
         return branch(agent, op, condition)
     taken = op.true_region if agent.known(condition, op, "branches on") else op.false_region
     return agent.run_region(taken).then(_give_results)
+
+
+def _set_where_unknown(agent: Agent, mask: Any) -> Any:
+    if not isinstance(mask, PerThread):
+        return True if mask is UNKNOWN else mask
+    return per_thread(agent, [True if value is UNKNOWN else value for value in mask.values], mask.varies)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ Which layouts the operands and the result of an op on tiles must have, so that e
 | reduction along an axis | the result is a slice of the operand's layout |
 | a dimension of extent 1 is added | the operand is a slice of the result's layout |
 | broadcast | the result has the layout of the operand, which wraps around where the extent is 1 |
+| permutation, other extents | each thread holds what it held, under other coordinates |
+| load with a mask | the mask, the tile in place of what is masked, and the result have one layout |
 
 Other ops have no rule here: what they do between threads is their own business.
 """
@@ -21,18 +23,24 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from tileas_xdsl.analysis.threads.tiles import rearranged
 from tileas_xdsl.dialects.nv_tileaa import compute as nv_tileaa
 from tileas_xdsl.dialects.nv_tileaa import structure as nv_tileaa_structure
 from tileas_xdsl.dialects.nv_tileaa.elementwise import ElementwiseOp
+from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp
+from tileas_xdsl.dialects.nv_tileaa.structure import PermuteOp, ViewOp
 from tileas_xdsl.dialects.nv_tileas import compute as nv_tileas
 from tileas_xdsl.dialects.nv_tileas import structure as nv_tileas_structure
-from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, form_of, linear_layout
+from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, element_bits, form_of, linear_layout
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
 from tileas_xdsl.layouts.errors import LayoutError
-from tileas_xdsl.layouts.forms import Blocked, LayoutForm, Mma, Slice
+from tileas_xdsl.layouts.forms import Blocked, LayoutForm, LinearBases, Mma, Slice
 
 REDUCTIONS = (nv_tileaa.ReduceOp, nv_tileas.ReduceOp)
 EXPANSIONS = (nv_tileaa_structure.ExpandDimsOp, nv_tileas_structure.ExpandDimsOp)
+
+REARRANGING = (PermuteOp, ViewOp)
+"""Ops that give the elements of a tile other coordinates."""
 
 
 def tiles_of(op: Operation) -> list[SSAValue]:
@@ -55,7 +63,7 @@ def has_rule(op: Operation) -> bool:
     """Whether `operand_form` and `result_form` know the op, and all its tiles have layouts."""
     if len(op.results) != 1 or in_registers(op.results[0]) is None or not tiles_of(op):
         return False
-    if isinstance(op, (*REDUCTIONS, nv_tileaa_structure.BroadcastOp)):
+    if isinstance(op, (*REDUCTIONS, *REARRANGING, nv_tileaa_structure.BroadcastOp)):
         return True
     if isinstance(op, EXPANSIONS):
         return new_axis(op) is not None
@@ -64,7 +72,7 @@ def has_rule(op: Operation) -> bool:
 
 def is_elementwise(op: Operation) -> bool:
     """Whether each element of the result depends on the elements at its place alone."""
-    known = isinstance(op, ElementwiseOp) or op.dialect_name() in (arith.Arith.name, math.Math.name)
+    known = isinstance(op, ElementwiseOp | TiledLoadOp) or op.dialect_name() in (arith.Arith.name, math.Math.name)
     if not known or op.regions or len(op.results) != 1 or not isinstance(op.results[0].type, TensorType):
         return False
     shapes = {shape_of(value) for value in op.operands if isinstance(value.type, TensorType)}
@@ -86,7 +94,21 @@ def result_form(op: Operation, form: LayoutForm) -> LayoutForm | None:
         return form.parent if isinstance(form, Slice) and form.axis == new_axis(op) else None
     if isinstance(op, nv_tileaa_structure.BroadcastOp):
         return form if isinstance(form, Blocked | Mma) else None
+    if isinstance(op, REARRANGING):
+        return _rearranged_form(op, form)
     return form
+
+
+def _rearranged_form(
+    op: nv_tileaa_structure.PermuteOp | nv_tileaa_structure.ViewOp, form: LayoutForm
+) -> LayoutForm | None:
+    bits = element_bits(op.operands[0].type)
+    if bits is None:
+        return None
+    try:
+        return LinearBases.of(rearranged(op, form.linear(shape_of(op.operands[0]), bits)))
+    except LayoutError:
+        return None
 
 
 def is_fragment(form: LayoutForm | None) -> bool:
@@ -116,13 +138,40 @@ def converted(op: Operation, value: SSAValue, form: LayoutForm) -> SSAValue:
     wanted = with_form(value.type, form)
     if wanted == value.type:
         return value
-    constant = splat(value)
-    fresh: Operation = ConvertLayoutOp(value, wanted)
-    if constant is not None:
-        fresh = arith.ConstantOp(relaid(constant, wanted))
+    fresh: Operation = _made_in(op, value, form) if is_made_anywhere(value) else ConvertLayoutOp(value, wanted)
     fresh.location = op.location
     Rewriter.insert_op(fresh, InsertPoint.before(op))
     return fresh.results[0]
+
+
+MADE_ANYWHERE = (nv_tileaa_structure.SplatOp, nv_tileaa_structure.GenerateOp)
+"""Ops that make a tile of numbers, or of the coordinates of its elements."""
+
+
+def is_made_anywhere(value: SSAValue) -> bool:
+    """
+    Whether a tile is made of numbers alone, element by element, so that each thread may make whichever it is to hold.
+    """
+    op = value.owner
+    if isinstance(op, MADE_ANYWHERE) or splat(value) is not None:
+        return True
+    if not isinstance(op, Operation) or isinstance(op, TiledLoadOp) or not is_elementwise(op):
+        return False
+    return all(is_made_anywhere(operand) for operand in op.operands if isinstance(operand.type, TensorType))
+
+
+def _made_in(op: Operation, value: SSAValue, form: LayoutForm) -> Operation:
+    """The op that makes such a tile in another layout, not inserted yet; those that it needs stand in front of `op`."""
+    wanted, constant = with_form(value.type, form), splat(value)
+    if constant is not None:
+        return arith.ConstantOp(relaid(constant, wanted))
+    assert isinstance(value.owner, Operation)
+    copy = value.owner.clone()
+    for number, operand in enumerate(copy.operands):
+        if in_registers(operand) is not None:
+            copy.operands[number] = converted(op, operand, form)
+    Rewriter.replace_value_with_new_type(copy.results[0], wanted)
+    return copy
 
 
 def splat(value: SSAValue) -> DenseIntOrFPElementsAttr | None:

@@ -8,8 +8,9 @@ Take out conversions between layouts that meet.
       scf.yield %c : C                                     }
     }                                                      %out = convert_layout %r : F -> C
 
-Until nothing changes: a conversion into the layout that a tile has goes; of two in a row the first goes; a constant
-with one value in all places is made in the layout that is wanted; an op with a tile that comes out of a fragment
+Until nothing changes: a conversion into the layout that a tile has goes; of two in a row the first goes; a tile that is
+made of no other one (a constant with one value in all places, a number everywhere, coordinates) is made in the layout
+that is wanted; so is what is computed of such tiles alone; an op with a tile that comes out of a fragment
 works in the fragment, by the rules of `layout_rules.py`, and its result is converted; so does one with a tile that
 comes out of a slice, which a reduction leaves; a loop carries a tile in the fragment in which its body computes it.
 Each op changes to slices at most once, and to fragments at most once, so this ends.
@@ -45,9 +46,9 @@ from tileas_xdsl.transforms.tileas.layout_rules import (
     has_rule,
     in_registers,
     is_fragment,
+    is_made_anywhere,
     misfit,
     pull,
-    splat,
     tiles_of,
     with_form,
 )
@@ -109,7 +110,7 @@ def _fold(function: Operation) -> bool:
             op.operands[0] = inner.source
             changed = True
         form = in_registers(op.result)
-        if splat(op.source) is not None and form is not None:
+        if is_made_anywhere(op.source) and form is not None and op.source.type != op.result.type:
             op.result.replace_all_uses_with(converted(op, op.source, form))
         elif op.source.type == op.result.type:
             op.result.replace_all_uses_with(op.source)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith, llvm, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, i32
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, UnitAttr, i32
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 from xdsl.traits import is_side_effect_free
@@ -67,13 +67,39 @@ class Building:
             return self.result(llvm.GEPOp(pointer, [offset], byte, result_type=space))
         return self.result(llvm.GEPOp(pointer, [llvm.GEP_USE_SSA_VAL], byte, [offset], result_type=space))
 
-    def when(self, condition: SSAValue, build: Callable[[], None]) -> None:
-        """Do what `build` builds, in the threads where the condition is true."""
+    def when(self, condition: SSAValue, build: Callable[[], None], *, mark: str | None = None) -> None:
+        """Do what `build` builds, in the threads where the condition is true; `mark`: an attribute of the branch."""
         body = Block()
         with self.inside(body):
             build()
             self.insert(scf.YieldOp())
-        self.insert(scf.IfOp(condition, [], Region(body)))
+        branch = self.insert(scf.IfOp(condition, [], Region(body)))
+        if mark is not None:
+            branch.attributes[mark] = UnitAttr()
+
+    def chosen(
+        self,
+        condition: SSAValue,
+        build: Callable[[], Sequence[SSAValue]],
+        otherwise: Callable[[], Sequence[SSAValue]],
+        *,
+        mark: str | None = None,
+    ) -> list[SSAValue]:
+        """What `build` makes where the condition is true, elsewhere what `otherwise` makes, of the same types."""
+        then, values = self._arm(build)
+        other, _ = self._arm(otherwise)
+        branch = self.insert(scf.IfOp(condition, [value.type for value in values], then, other))
+        if mark is not None:
+            branch.attributes[mark] = UnitAttr()
+        return list(branch.results)
+
+    def _arm(self, build: Callable[[], Sequence[SSAValue]]) -> tuple[Region, Sequence[SSAValue]]:
+        """A region that yields what `build` makes, and that."""
+        block = Block()
+        with self.inside(block):
+            values = build()
+            self.insert(scf.YieldOp(*values))
+        return Region(block), values
 
     def stands_behind(self, kind: type[Operation], *passed: type[Operation]) -> bool:
         """Whether a `kind` stands at the end of the block, with ops behind it that only compute, or are `passed`."""

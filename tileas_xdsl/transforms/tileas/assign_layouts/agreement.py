@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
+from tileas_xdsl.dialects.nv_tileaa.memory import TiledStoreOp
 from tileas_xdsl.dialects.nv_tileaa.structure import BroadcastOp
-from tileas_xdsl.layouts.forms import Slice
+from tileas_xdsl.dialects.nv_tileas.layout import element_bits
+from tileas_xdsl.layouts.forms import LayoutForm, Slice
 from tileas_xdsl.transforms.tileas.layout_rules import (
     EXPANSIONS,
     compute_in,
+    converted,
     forms,
     has_rule,
     in_registers,
@@ -21,8 +24,11 @@ from tileas_xdsl.transforms.tileas.layout_rules import (
 
 def make_agree(function: Operation) -> None:
     """Let each op that has a rule follow it."""
-    for op in [op for op in function.walk() if has_rule(op) and not agrees(op)]:
-        _repair(op)
+    for op in list(function.walk()):
+        if has_rule(op) and not agrees(op):
+            _repair(op)
+        elif isinstance(op, TiledStoreOp):
+            _mask_alike(op)
 
 
 def agrees(op: Operation) -> bool:
@@ -34,13 +40,32 @@ def agrees(op: Operation) -> bool:
 def _repair(op: Operation) -> None:
     """
     An expansion takes a slice of what it gives, and a broadcast the layout of its result: what it takes is smaller.
-    Other ops take the layout of their first tile, or where that does not fit them all, that of their result.
+    Other ops take the layout of their first tile of numbers, for masks follow what they mask, or where that does not
+    fit them all, that of their result.
     """
     result = in_registers(op.results[0])
     assert result is not None
     axis = new_axis(op) if isinstance(op, EXPANSIONS) else None
     if isinstance(op, BroadcastOp) and compute_in(op, result):
         return
-    first = forms(tiles_of(op))[0] if axis is None else Slice(axis, result)
+    first = _first_of_numbers(op) or result if axis is None else Slice(axis, result)
     if not compute_in(op, first) and is_elementwise(op):
         compute_in(op, result)
+
+
+def _first_of_numbers(op: Operation) -> LayoutForm | None:
+    """The layout of the first operand that is no mask; that of a mask where the op only computes with masks."""
+    tiles = tiles_of(op)
+    numbers = [tile for tile in tiles if element_bits(tile.type) != 1]
+    if not numbers and element_bits(op.results[0].type) != 1:
+        return None
+    return in_registers((numbers or tiles)[0])
+
+
+def _mask_alike(store: TiledStoreOp) -> None:
+    """The mask of a store gets the layout of what is stored."""
+    form = in_registers(store.value)
+    if store.mask is not None and form is not None:
+        store.operands = [
+            converted(store, operand, form) if operand is store.mask else operand for operand in store.operands
+        ]

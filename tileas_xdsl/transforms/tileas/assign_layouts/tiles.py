@@ -14,6 +14,9 @@ from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, element_bits, layo
 from tileas_xdsl.layouts.defaults import coalesced, in_shared_memory
 from tileas_xdsl.layouts.errors import LayoutError
 
+MASK_BITS = 32
+"""Tiles of one bit are masks: they are dealt out like the numbers that are masked most often."""
+
 
 @lru_cache(maxsize=4096)
 def suggested(type_: Attribute, warps: int) -> Attribute:
@@ -30,7 +33,9 @@ def suggested(type_: Attribute, warps: int) -> Attribute:
     if bits is None or said or space not in ("rmem", "smem") or (layout is None and _is_encoded(tile)):
         return tile
     shape = tile.get_shape()
-    form = coalesced(shape, bits, warps) if space == "rmem" else in_shared_memory(shape, bits)
+    form = (
+        coalesced(shape, MASK_BITS if bits == 1 else bits, warps) if space == "rmem" else in_shared_memory(shape, bits)
+    )
     return TensorType(tile.element_type, shape, LayoutAttr.of(space, form=form))
 
 

@@ -81,7 +81,12 @@ is drained elsewhere.
 
 
 def is_load(op: Operation) -> bool:
-    """Whether `op` is a load of one tile, or a get from a queue."""
+    """
+    Whether `op` is a load of one tile, or a get from a queue. A tile that threads load under a mask into registers is
+    none: no engine, and no copy of threads, leaves elements out.
+    """
+    if isinstance(op, memory.TiledLoadOp) and op.mask is not None and space_of(op.value.type) != "smem":
+        return False
     return isinstance(op, (*LOADS, GetOp))
 
 

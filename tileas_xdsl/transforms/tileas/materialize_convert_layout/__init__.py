@@ -15,7 +15,8 @@ with a `copy` in place of the `shuffle` where registers are only selected, and n
 store that TMA can do (sm_90), the tile stays in shared memory: `alloc_tensor` and `copy`. What is possible, and what it
 costs, follows from the layouts (`layouts/conversion.py`); the first feasible plan by cost is taken.
 
-`query.py` plans, `expand.py` rewrites, `narrow.py` has the bytes of narrow floats, `tensor_stores.py` stores by TMA.
+`query.py` plans, `expand.py` rewrites, `narrow.py` has the bytes of narrow floats, `masks.py` those of single bits, and
+`tensor_stores.py` stores by TMA.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from tileas_xdsl.diagnostics import Diagnostic, ErrorCollector, Severity, clear_
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
 from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.transforms.tileas.materialize_convert_layout.expand import expand
+from tileas_xdsl.transforms.tileas.materialize_convert_layout.masks import converted_as_bytes, is_mask
 from tileas_xdsl.transforms.tileas.materialize_convert_layout.query import (
     Failure,
     Options,
@@ -57,7 +59,8 @@ class MaterializeConvertLayoutPass(ModulePass):
         changes nothing. Below 16 bytes, `reg2reg-vec-size` leaves copies of single elements, and the first op of the
         chain gets `nv_tileas.root_reg_to_reg_copy_op`. In front of a store that TMA can do, which stands in no loop or
         branch, a conversion that would go through shared memory ends there (`tensor_stores.py`). With
-        `reinterpret-to-i8`, tiles of narrow floats are converted as bytes.
+        `reinterpret-to-i8`, tiles of narrow floats are converted as bytes. A mask that cannot be converted as bits is
+        converted as numbers of 8 bits.
 
     Requires
         Verified IR. Layouts in words say nothing about threads: a conversion between two of them is left as it is.
@@ -98,7 +101,10 @@ class MaterializeConvertLayoutPass(ModulePass):
             clear_status(function, self.name)
             leave_in_shared_memory(function, options)
             for conversion in _bottom_up(function):
-                _materialize(function, conversion, options, self.name, errors)
+                moved = conversion
+                if is_mask(conversion) and isinstance(query(conversion, options), Failure):
+                    moved = converted_as_bytes(conversion)
+                _materialize(function, moved, options, self.name, errors)
         errors.raise_if_any()
 
 

@@ -23,7 +23,8 @@ from tileas_xdsl.dialects.nv_tileas.attributes import bound_atom
 from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, element_bits, linear_layout
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
 from tileas_xdsl.dialects.tiles.functions import KernelFunction
-from tileas_xdsl.layouts.atoms import FIRST_TMA, INNER_BYTES, box_of
+from tileas_xdsl.layouts.atoms import FIRST_TMA, INNER_BYTES, VECTOR_BYTES, Transfer, is_stored_by_tma
+from tileas_xdsl.layouts.distributed import WARP, WARP_SIZE
 from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.layouts.forms import Swizzled
 from tileas_xdsl.layouts.moves import is_memory, moves
@@ -98,7 +99,10 @@ def _goes_through_memory(op: ConvertLayoutOp, options: Options) -> bool:
 
 
 def _boxed(source: SSAValue, options: Options) -> TensorType[Attribute] | None:
-    """The type of the tile in the best layout that a TMA store accepts; None where it accepts none."""
+    """
+    The type of the tile in the best layout from which TMA is the best way to store it, as who binds instructions sees
+    it, too; None where there is none.
+    """
     tile, layout, bits = (
         cast("TensorType[Attribute]", source.type),
         linear_layout(source.type),
@@ -110,7 +114,8 @@ def _boxed(source: SSAValue, options: Options) -> TensorType[Attribute] | None:
     stores_matrices = abilities(options.capability).matrix_stores
     for width, memory, access in store_staging(layout, bits, matrix_stores=stores_matrices):
         fits = (bits << memory.output_bits) // 8 <= most
-        if fits and not access.needs_select and box_of(memory, bits) is not None:
+        transfer = Transfer(memory, bits, VECTOR_BYTES, options.capability, layout.input_size(WARP) * WARP_SIZE)
+        if fits and not access.needs_select and is_stored_by_tma(transfer):
             smem = LayoutAttr.of("smem", form=Swizzled(width))
             return TensorType(tile.element_type, tile.get_shape(), smem)
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import DenseArrayBase
@@ -17,13 +18,15 @@ from tileas_xdsl.transforms.to_llvm.tiles.global_memory import (
     array_of,
     bounds,
     copy_in,
+    load_masked,
     load_registers,
+    store_masked,
     store_registers,
     widths,
 )
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
 from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import BEFORE, is_stored_by_tma
-from tileas_xdsl.transforms.to_llvm.tiles.values import Nothing, SharedTile
+from tileas_xdsl.transforms.to_llvm.tiles.values import LAYOUTS, Nothing, SharedTile
 
 
 def _window(op: TiledLoadOp | TiledStoreOp | AsyncTiledLoadOp, value: SSAValue, threads: Threads) -> Window:
@@ -61,24 +64,47 @@ def await_loads(threads: Threads) -> None:
 def _load(op: TiledLoadOp, threads: Threads) -> None:
     tile = tile_of(op.value.type)
     assert tile is not None
-    threads.give(op.value, load_registers(_window(op, op.value, threads), tile, None))
+    window = _window(op, op.value, threads)
+    if op.mask is None:
+        threads.give(op.value, load_registers(window, tile, None))
+        return
+    other = None if op.other is None else threads.registers(op.other)
+    threads.give(op.value, load_masked(window, tile, threads.registers(op.mask), other))
 
 
 @rule(TiledStoreOp)
 def _store(op: TiledStoreOp, threads: Threads) -> None:
-    store_registers(_window(op, op.value, threads), threads.registers(op.value), None)
+    window, held = _window(op, op.value, threads), threads.registers(op.value)
+    if op.mask is None:
+        store_registers(window, held, None)
+    else:
+        store_masked(window, held, threads.registers(op.mask))
 
 
 @refusal(TiledLoadOp)
 def _load_of_a_kind(op: TiledLoadOp) -> tuple[str, str] | None:
-    if op.mask is not None or op.other is not None or op.token:
-        return WHOLE_TILES
+    if op.token or (op.mask is None and op.other is not None):
+        return TOKENS
     tile = tile_of(op.value.type)
+    if op.mask is not None and tile is not None:
+        return _masked_otherwise(tile, [op.mask, op.other])
     if tile is not None and not tile.in_registers:
         return "loads into shared memory without a place there", "run tileas-place-tiles before"
     return None if tile is None else _moves_otherwise(tile)
 
 
+def _masked_otherwise(tile: Tile, others: Sequence[SSAValue | None]) -> tuple[str, str] | None:
+    """Why a tile cannot be moved under a mask."""
+    if not tile.in_registers:
+        return "has a mask, and its tile lies in shared memory", "leave out the layout of the tile: threads load it"
+    for value in others:
+        own = None if value is None else tile_of(value.type)
+        if own is not None and own.layout != tile.layout:
+            return f"has a mask, or values for what it leaves out, in another layout than {tile.type}", LAYOUTS
+    return None if tile.bits >= 8 else _moves_otherwise(tile)
+
+
+TOKENS = ("has tokens, or other values without a mask", "leave them out; what lies outside of the array reads as zero")
 WHOLE_TILES = ("has a mask or tokens", "load whole tiles; what lies outside of the array reads as zero")
 
 
@@ -112,9 +138,11 @@ def _copies(tile: Tile) -> bool:
 
 @refusal(TiledStoreOp)
 def _store_of_a_kind(op: TiledStoreOp) -> tuple[str, str] | None:
-    if op.mask is not None or op.token:
-        return "has a mask or tokens", "store whole tiles; what lies outside of the array is left out"
+    if op.token:
+        return "has tokens", "leave them out: stores of one program have its order"
     tile = tile_of(op.value.type)
+    if op.mask is not None and tile is not None and tile.in_registers:
+        return _masked_otherwise(tile, [op.mask])
     if is_stored_by_tma(op):
         return "stores by TMA, and names no descriptor", BEFORE
     if tile is not None and not tile.in_registers:

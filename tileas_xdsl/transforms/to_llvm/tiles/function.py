@@ -13,6 +13,7 @@ from tileas_xdsl.backend.launch import SHARED_BYTES
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.diagnostics import refuse as refuse_op
 from tileas_xdsl.dialects.nv_tileaa.compute import ReduceOp
+from tileas_xdsl.dialects.nv_tileaa.structure import GenerateOp
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, ViewOp
 from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType, is_ownership_token
 from tileas_xdsl.dialects.nvvm.registers import ThreadIdXOp
@@ -53,8 +54,8 @@ def refuse(function: func.FuncOp) -> None:
 
 
 def _combines(op: Operation) -> bool:
-    """Whether the op ends the region of a reduction."""
-    return isinstance(op.parent_op(), ReduceOp) and op.next_op is None
+    """Whether the op ends the region of a reduction, or one that makes elements."""
+    return isinstance(op.parent_op(), ReduceOp | GenerateOp) and op.next_op is None
 
 
 def _refuse_op(op: Operation) -> None:
@@ -92,7 +93,8 @@ def lowered(function: func.FuncOp, target: str) -> tuple[func.FuncOp, llvm.Globa
     name = f"{function.sym_name.data}_shared"
     threads.bind(function.args, block.args)
     threads.team = _team(threads, warps)
-    threads.shared = threads.result(llvm.AddressOfOp(name, shared_pointer()))
+    address = threads.insert(llvm.AddressOfOp(name, shared_pointer()))
+    threads.shared = address.result
     Rewriter.insert_op(threads.team.anchor, InsertPoint.at_end(block))
     for argument in block.args:
         if isinstance(argument.type, MemRefType):
@@ -105,7 +107,10 @@ def lowered(function: func.FuncOp, target: str) -> tuple[func.FuncOp, llvm.Globa
     made.attributes |= {n: v for n, v in function.attributes.items() if not n.startswith("nv_tile")}
     if memory.size > MOST_STATIC:
         made.attributes[SHARED_BYTES] = IntegerAttr(memory.size, i32)
-    return made, _global(name, memory.size)
+    if memory.size or threads.shared.uses:
+        return made, _global(name, memory.size)
+    Rewriter.erase_op(address)
+    return made, None
 
 
 def _attributes(function: func.FuncOp) -> ArrayAttr[DictionaryAttr] | None:

@@ -9,11 +9,11 @@ there (`cp.async` with fewer bytes to read), loads give zeros, stores are left o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from xdsl.dialects import arith, llvm, memref, scf
+from xdsl.dialects import arith, llvm, memref
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     DenseArrayBase,
@@ -25,9 +25,10 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from tileas_xdsl.analysis.threads.tiles import Tile
+from tileas_xdsl.dialects.nv_tileas.attributes import MASKED
 from tileas_xdsl.dialects.nvvm.attributes import LoadCacheModifier
 from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncOp
 from tileas_xdsl.dialects.upstream import pointer_type
@@ -41,7 +42,7 @@ from tileas_xdsl.transforms.to_llvm.tiles.accesses import (
     loaded_words,
     stored_words,
 )
-from tileas_xdsl.transforms.to_llvm.tiles.packing import Elements, Words, word_elements, word_type
+from tileas_xdsl.transforms.to_llvm.tiles.packing import Elements, Words, packed, word_elements, word_type
 from tileas_xdsl.transforms.to_llvm.tiles.places import Offsets
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads
 from tileas_xdsl.transforms.to_llvm.tiles.values import Array, Registers, SharedTile
@@ -211,11 +212,7 @@ def copy_in(window: Window, tile: Tile, target: SharedTile, width: int) -> None:
             cache = LoadCacheModifier.CG if width == CACHED_WIDTH else LoadCacheModifier.CA
             threads.insert(CpAsyncOp(slot, window.pointer(places), width, cache, size))
 
-    condition = first_of_copies(threads, layout)
-    if condition is None:
-        build()
-    else:
-        threads.when(condition, build)
+    _by_first_of_copies(threads, layout, build)
 
 
 def _of_width(layout: LinearLayout, tile: Tile, width: int) -> LaneAccess:
@@ -285,6 +282,57 @@ def _vectors(access: LaneAccess, tile: Tile) -> list[tuple[int, list[list[int]]]
     return found
 
 
+def load_masked(window: Window, tile: Tile, mask: Registers, other: Registers | None) -> Registers:
+    """
+    What this thread holds of a tile, element by element: from global memory where the mask is set, zeros where that is
+    outside; elsewhere what it holds of `other`, or zeros.
+    """
+    threads, coordinates = window.threads, Coordinates(window.threads, tile.layout)
+    instead = None if other is None else Elements(threads, other)
+    found: list[SSAValue] = []
+    for register, wanted in enumerate(mask.values):
+        places = window.places(coordinates.of(register))
+        value = _masked_element(window, places, tile.element, wanted)
+        if instead is not None:
+            value = threads.result(arith.SelectOp(wanted, value, instead.word([register])))
+        found.append(value)
+    return packed(threads, tile, found)
+
+
+def _masked_element(window: Window, places: Sequence[SSAValue], kind: Attribute, wanted: SSAValue) -> SSAValue:
+    """An element that lies inside and is wanted; else zero."""
+    threads = window.threads
+
+    def element() -> list[SSAValue]:
+        return threads.chosen(wanted, lambda: loaded_words(threads, window.pointer(places), kind, 1), zero, mark=MASKED)
+
+    def zero() -> list[SSAValue]:
+        return [threads.result(arith.ConstantOp(_zero(kind)))]
+
+    inside = window.inside(places)
+    (found,) = element() if inside is None else threads.chosen(inside, element, zero)
+    return found
+
+
+def store_masked(window: Window, held: Registers, mask: Registers) -> None:
+    """Store the elements of a tile whose mask is set, but what lies outside."""
+    threads, tile = window.threads, held.tile
+    elements = Elements(threads, held)
+
+    def build() -> None:
+        coordinates = Coordinates(threads, tile.layout)
+        for register, wanted in enumerate(mask.values):
+            places, word = window.places(coordinates.of(register)), elements.word([register])
+
+            def write(wanted: SSAValue = wanted, places: list[SSAValue] = places, word: SSAValue = word) -> None:
+                threads.when(wanted, lambda: stored_words(threads, [word], window.pointer(places)), mark=MASKED)
+
+            inside = window.inside(places)
+            write() if inside is None else threads.when(inside, write)
+
+    _by_first_of_copies(threads, tile.layout, build)
+
+
 def load_registers(window: Window, tile: Tile, width: int | None) -> Registers:
     """What this thread holds of a tile, from global memory; zeros where the tile lies outside."""
     threads = window.threads
@@ -309,16 +357,13 @@ def _loaded(
     condition: SSAValue | None,
 ) -> list[SSAValue]:
     """Words from memory, zeros where the condition is false."""
-    if condition is None:
+
+    def words() -> list[SSAValue]:
         return loaded_words(threads, window.pointer(places), kind, count)
-    inside, outside = Block(), Block()
-    with threads.inside(inside):
-        threads.insert(scf.YieldOp(*loaded_words(threads, window.pointer(places), kind, count)))
-    with threads.inside(outside):
-        zero = threads.result(arith.ConstantOp(_zero(kind)))
-        threads.insert(scf.YieldOp(*[zero] * count))
-    branch = scf.IfOp(condition, [kind] * count, Region(inside), Region(outside))
-    return list(threads.insert(branch).results)
+
+    if condition is None:
+        return words()
+    return threads.chosen(condition, words, lambda: [threads.result(arith.ConstantOp(_zero(kind)))] * count)
 
 
 def _zero(kind: Attribute) -> Any:
@@ -344,7 +389,12 @@ def store_registers(window: Window, held: Registers, width: int | None) -> None:
             else:
                 threads.when(condition, lambda w=words, p=places: stored_words(threads, w, window.pointer(p)))
 
-    condition = first_of_copies(threads, tile.layout)
+    _by_first_of_copies(threads, tile.layout, build)
+
+
+def _by_first_of_copies(threads: Threads, layout: LinearLayout, build: Callable[[], None]) -> None:
+    """Of the threads that hold the same elements, let one do what `build` builds."""
+    condition = first_of_copies(threads, layout)
     if condition is None:
         build()
     else:

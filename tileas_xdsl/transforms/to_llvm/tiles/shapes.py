@@ -2,24 +2,30 @@
 Tiles of other shapes: what is broadcast, what gets a dimension more, and what is left of a reduction.
 
     reduce      a thread combines what it holds; lanes that hold other elements of the axis exchange what they have
+    permute     each thread holds what it held, under other coordinates; `view` does the same for other extents
+    generate    each thread computes the elements that it holds from their coordinates
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import TensorType, i32
+from xdsl.ir import Block, Operation, SSAValue
 
-from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
+from tileas_xdsl.analysis.threads.tiles import Tile, rearranged, tile_of
 from tileas_xdsl.dialects.nv_tileaa.compute import ReduceOp
-from tileas_xdsl.dialects.nv_tileaa.structure import BroadcastOp, ExpandDimsOp
+from tileas_xdsl.dialects.nv_tileaa.structure import BroadcastOp, ExpandDimsOp, GenerateOp, PermuteOp, ViewOp
 from tileas_xdsl.dialects.nvvm.attributes import ShflKind
 from tileas_xdsl.layouts import f2
 from tileas_xdsl.layouts.distributed import LANE, REGISTER, WARP
 from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.transforms.to_llvm.tiles.exchanges import shuffled
+from tileas_xdsl.transforms.to_llvm.tiles.global_memory import Coordinates
 from tileas_xdsl.transforms.to_llvm.tiles.packing import elements, packed
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, lower, refusal, rule
+from tileas_xdsl.transforms.to_llvm.tiles.values import Registers, SharedTile
 
 # Where elements stay --------------------------------------------------------------------------------------------------
 
@@ -93,6 +99,33 @@ def _held_by_others(op: Operation) -> tuple[str, str] | None:
     return None
 
 
+# Other coordinates ----------------------------------------------------------------------------------------------------
+
+
+@rule(PermuteOp, ViewOp)
+def _rearrange(op: PermuteOp | ViewOp, threads: Threads) -> None:
+    """Each thread holds what it held; the bytes of a tile in shared memory are the same."""
+    tile = tile_of(op.result.type)
+    assert tile is not None
+    if tile.in_registers:
+        threads.give(op.result, Registers(tile, threads.registers(op.source).values))
+    else:
+        threads.give(op.result, SharedTile(tile, threads.tile(op.source).pointer))
+
+
+@refusal(PermuteOp, ViewOp)
+def _moves_elements(op: PermuteOp | ViewOp) -> tuple[str, str] | None:
+    source, result = tile_of(op.source.type), tile_of(op.result.type)
+    if source is None or result is None:
+        return None if isinstance(op.result.type, TensorType) else ("sees an array otherwise", "load the tile first")
+    if source.in_registers != result.in_registers or rearranged(op, source.layout) != result.layout:
+        return f"leaves its tile in another layout than {source.type} becomes", ASSIGNED
+    return None
+
+
+ASSIGNED = "run tileas-assign-layouts, which converts the tile"
+
+
 # Reductions -----------------------------------------------------------------------------------------------------------
 
 
@@ -116,17 +149,19 @@ def _reduce(op: ReduceOp, threads: Threads) -> None:
 
 
 def _combiner(op: ReduceOp, threads: Threads) -> Callable[[SSAValue, SSAValue], SSAValue]:
-    block = op.combiner.block
+    return lambda a, b: _element(op.combiner.block, (a, b), threads)
 
-    def combine(a: SSAValue, b: SSAValue) -> SSAValue:
-        for argument, value in zip(block.args, (a, b), strict=True):
-            threads.give(argument, value)
-        for inner in list(block.ops)[:-1]:
-            lower(inner, threads)
-        assert block.last_op is not None
-        return threads.of(block.last_op.operands[0])
 
-    return combine
+def _element(block: Block, values: Sequence[SSAValue], threads: Threads) -> SSAValue:
+    """What a region makes of single elements; its arguments may be tiles without dimensions."""
+    for argument, value in zip(block.args, values, strict=True):
+        tile = tile_of(argument.type)
+        threads.give(argument, value if tile is None else Registers(tile, (value,)))
+    *body, last = block.ops
+    for inner in body:
+        lower(inner, threads)
+    yielded = last.operands[0]
+    return threads.of(yielded) if tile_of(yielded.type) is None else threads.registers(yielded).values[0]
 
 
 def _rest(op: ReduceOp, source: Tile) -> list[int]:
@@ -179,3 +214,18 @@ def _across_warps(op: ReduceOp) -> tuple[str, str] | None:
         if [tuple(b) for b in result.layout.bases(place)] != _projected(op, source, place):
             return "leaves its result in another layout than a slice of its operand's", "convert the result afterwards"
     return None
+
+
+# From coordinates -----------------------------------------------------------------------------------------------------
+
+
+@rule(GenerateOp)
+def _generate(op: GenerateOp, threads: Threads) -> None:
+    tile = tile_of(op.result.type)
+    assert tile is not None
+    coordinates = Coordinates(threads, tile.layout)
+    found: list[SSAValue] = []
+    for register in range(tile.count):
+        places = [threads.result(arith.IndexCastOp(place, i32)) for place in coordinates.of(register)]
+        found.append(_element(op.body.block, places, threads))
+    threads.give(op.result, packed(threads, tile, found))

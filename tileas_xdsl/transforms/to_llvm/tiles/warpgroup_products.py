@@ -13,6 +13,7 @@ Instructions".)
 from __future__ import annotations
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntAttr
+from xdsl.dialects.llvm import ExtractValueOp
 from xdsl.ir import Attribute, SSAValue
 from xdsl.rewriter import Rewriter
 from xdsl.traits import is_side_effect_free
@@ -67,10 +68,11 @@ def _wait(op: AsyncWaitOp, threads: Threads) -> None:
 def await_products(threads: Threads, count: int) -> None:
     """
     Wait until no more than `count` groups are on their way. A wait right behind another one takes its place: ptxas lets
-    products go on one by one where it meets two in a row.
+    products go on one by one where it meets two in a row. Where a sum is taken apart between them, the first one is for
+    that sum, and stays.
     """
     before = threads.block.last_op
-    while before is not None and is_side_effect_free(before):
+    while before is not None and is_side_effect_free(before) and not isinstance(before, ExtractValueOp):
         before = before.prev_op
     if isinstance(before, WgmmaWaitGroupSyncOp):
         count = min(count, before.group.value.data)
