@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise, takewhile
 from math import ceil, inf, lcm
 
 from tileas_xdsl.analysis.natural_loops import loop_with_turns_from
@@ -182,18 +183,25 @@ class _Induction:
     def _searched(self, keys: Sequence[LoopKey]) -> tuple[Recurrences, int]:
         """
         The recurrences of those of the loops `keys` whose state recurs, and the trip count at which that was seen.
+        Where some of them are missing, one longer run may show them: the climb without them would take much longer.
 
         Raises `NoProofError` if there are none.
         """
         wanted = set(keys)
+        best: Recurrences = {}
+        seen_at = 0
         for times in (1, 2, 4, 8):
             trip_count = times * max(self.checked, 8) + 8
             run = self._run(trip_count, lambda key, _turn: key in wanted)
             found = _recurrences_on(run, keys)
-            if found:
+            if len(found) > len(best):
                 missing = [key for key in keys if key not in found]
                 self.reason = self._why_not(run, missing[0]) if missing else ""
-                return found, trip_count
+                best, seen_at = found, trip_count
+            if best and (len(best) == len(keys) or seen_at < trip_count):
+                return best, seen_at
+        if best:
+            return best, seen_at
         raise NoProofError(self._why_not(run, keys[0]), gathering_may_help=True)
 
     @staticmethod
@@ -316,7 +324,10 @@ def _recurrences_on(run: RecordedRun, keys: Sequence[LoopKey]) -> Recurrences:
 
 
 def _recurrence_of(snapshots: Sequence[Snapshot]) -> Recurrence | None:
-    """The first turn whose state recurs evenly at least twice, with the shortest period; None if there is none."""
+    """
+    The first turn whose state recurs evenly, at least twice and for as long as it recurs at all, with the shortest
+    period; None if there is none.
+    """
     shapes = [snapshot.shape for snapshot in snapshots]
     names = {shape: number for number, shape in enumerate(dict.fromkeys(shapes))}
     turns = [names[shape] for shape in shapes]
@@ -324,12 +335,18 @@ def _recurrence_of(snapshots: Sequence[Snapshot]) -> Recurrence | None:
         if snapshots[first].refusal is not None:
             continue
         for period in range(1, (len(turns) - first - 1) // 2 + 1):
-            same = turns[first] == turns[first + period] == turns[first + 2 * period]
-            if same and _even(*snapshots[first : first + 2 * period + 1 : period]):
+            if not turns[first] == turns[first + period] == turns[first + 2 * period]:
+                continue
+            # The number of a slot of three goes up twice, and down again: the turn before and all behind tell it.
+            before = first - period if first >= period and turns[first - period] == turns[first] else first
+            same = takewhile(lambda turn: turns[turn] == turns[first], range(before, len(turns), period))  # noqa: B023
+            if _are_even([snapshots[turn] for turn in same]):
                 rest = next(n for n, turn in enumerate(reversed(turns)) if turn == turns[first])
                 return Recurrence(first, period, rest)
     return None
 
 
-def _even(first: Snapshot, second: Snapshot, third: Snapshot) -> bool:
-    return all(b - a == c - b for a, b, c in zip(first.numbers, second.numbers, third.numbers, strict=True))
+def _are_even(snapshots: Sequence[Snapshot]) -> bool:
+    """Whether each number moves on by one distance."""
+    columns = zip(*(snapshot.numbers for snapshot in snapshots), strict=True)
+    return all(len({b - a for a, b in pairwise(column)}) == 1 for column in columns)

@@ -27,7 +27,7 @@ from tileas_xdsl.machine.core.synchronization import (
 )
 from tileas_xdsl.machine.core.threads.clusters import ClusterBarrier
 from tileas_xdsl.machine.parts.barriers import Signal
-from tileas_xdsl.machine.parts.instructions.register_pool import RegistersCondition
+from tileas_xdsl.machine.parts.instructions.register_pool import RegisterPool, RegistersCondition
 from tileas_xdsl.machine.parts.placed_barriers import PlacedBarrier
 
 
@@ -218,6 +218,12 @@ def _state_token(drawing: Drawing, state: StateToken) -> None:
 def _rendezvous_condition(drawing: Drawing, condition: RendezvousCondition) -> None:
     drawing.literal(("rendezvous", condition.generation - condition.barrier.generation))
     drawing.thing(condition.barrier)
+
+
+@draws_value(RegisterPool)
+def _register_pool(drawing: Drawing, pool: RegisterPool) -> None:
+    """What it holds is drawn with the parts of the execution."""
+    drawing.literal(pool.name)
 
 
 @draws_value(RegistersCondition)
