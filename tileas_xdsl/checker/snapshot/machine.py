@@ -53,7 +53,7 @@ def draw_machine(drawing: Drawing) -> None:
     machine = drawing.machine
     if machine.violations or machine.indeterminacies or machine.open_questions:
         raise UnknownStateError("a mistake")
-    drawing.literal(machine.late_values)
+    drawing.literal((machine.late_values, machine.late_numbers))
     for ring in machine.part(Rings).made:
         note_turns(drawing, ring)
     drawing.literal(str([getattr(check, "__qualname__", "") for check in machine.at_end]))

@@ -23,7 +23,7 @@ from tileas_xdsl.machine.core.late_values import LateValue, first_missing, repor
 from tileas_xdsl.machine.core.loops.open_counts import OpenTurns
 from tileas_xdsl.machine.core.loops.turns import LoopTurn, run_iteration
 from tileas_xdsl.machine.core.meaning import Kind
-from tileas_xdsl.machine.core.memory import ByteRegion, View
+from tileas_xdsl.machine.core.memory import ThreadParts, View
 from tileas_xdsl.machine.core.op_facts import ALL_OPERANDS, TakesPerThread
 from tileas_xdsl.machine.core.opaque_numbers import OpaqueNumber, admitted, computed, must_be_alike
 from tileas_xdsl.machine.core.orders import Pauses
@@ -78,6 +78,8 @@ class Step:
     """Whether its only result is a float."""
     takes: TakesPerThread = TakesPerThread.NO
     """What becomes of an operand that differs between the threads of the agent."""
+    at_once: Callable[..., Sequence[Any] | None] | None = None
+    """How the op is done for all its threads in one go (`Facts.at_once`)."""
     sight: int = field(init=False)
     """How well others can see it: see `SIGHT`."""
 
@@ -362,7 +364,7 @@ class Agent:
         write: bool,
         proxy: Proxy = Proxy.GENERIC,
         is_atomic: bool = False,
-        parts: tuple[tuple[int, ByteRegion], ...] = (),
+        parts: ThreadParts | None = None,
     ) -> None:
         """
         Note a synchronous access and compare it with everything that might race with it; atomic ones do not race with
@@ -546,7 +548,7 @@ class Agent:
             self.current_op = step.op
             machine.step_number += 1
             kind = step.kind
-            is_opaque = machine.opaque_names and (machine.late_values or OpaqueNumber in map(type, operands))
+            is_opaque = machine.opaque_names and (machine.late_numbers or OpaqueNumber in map(type, operands))
             if is_opaque:
                 operands = admitted(self, step, operands)
             taken = observer.step(self, step, operands) if observer is not None else None

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.happens_before import Knowledge, Mind, Proxy, youngest
-from tileas_xdsl.machine.core.memory import ByteRegion, View
+from tileas_xdsl.machine.core.memory import ThreadParts, View
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent
@@ -37,7 +37,7 @@ class Touch:
     is_write: bool
     proxy: Proxy = Proxy.UNSPECIFIED
     is_atomic: bool = False
-    parts: tuple[tuple[int, ByteRegion], ...] = ()
+    parts: ThreadParts | None = None
     """The part of each thread that issues the work, by its lane, where not all touch all of it."""
 
 

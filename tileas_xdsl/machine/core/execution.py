@@ -155,6 +155,8 @@ class Machine:
     """
     late_values: bool = False
     """Whether the execution has made any late values (`late_values`)."""
+    late_numbers: bool = False
+    """Whether one of them may be a number, or lead to what a number indexes: not the registers of a product."""
     tells_threads_apart: bool = False
     """Whether some value differs between the threads of an agent (`threads.hardware`)."""
     before_first_access: Callable[[MemoryObject], Access | None] | None = None
@@ -373,6 +375,7 @@ class Machine:
                 looked_at=facts.deciding if hands_on else ALL_OPERANDS,
                 gives_float=gives_float,
                 takes=facts.per_thread,
+                at_once=facts.at_once,
             )
         if not self.with_data and self._is_harmless(op):
             return Step(op, Kind.EFFECT, _uninterpreted, operands, results)

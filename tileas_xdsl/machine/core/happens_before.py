@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from xdsl.ir import Operation
 
-from tileas_xdsl.machine.core.memory import ByteRegion, MemoryObject
+from tileas_xdsl.machine.core.memory import ByteRegion, MemoryObject, ThreadParts
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent, Team
@@ -142,7 +142,7 @@ class Access:
     """Number of the step in the execution, for traces."""
     is_atomic: bool = False
     """Whether it is one of those that never race with each other: a read-modify-write in one step."""
-    parts: tuple[tuple[int, ByteRegion], ...] = ()
+    parts: ThreadParts | None = None
     """The part of each thread of the agent, by its lane, where they differ."""
     instance: TeamStore | None = None
     """For a store that the other warps of the agent make as well: which one it is."""
@@ -163,8 +163,7 @@ class Access:
     @property
     def relative_parts(self) -> tuple[tuple[int, int], ...]:
         """Lane and distance from the beginning, for the part of each thread."""
-        start = self.region.offset
-        return tuple((lane, part.offset - start) for lane, part in self.parts)
+        return self.parts.relative_to(self.region.offset) if self.parts is not None else ()
 
     @property
     def is_to_be_repeated(self) -> bool:

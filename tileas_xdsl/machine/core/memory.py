@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -248,15 +248,40 @@ class View:
         return ByteRegion(self.base, self.offset, self.shape, self.strides, self.element.size)
 
 
+class Comb(NamedTuple):
+    """So many runs of `length` bytes, one every `period` bytes, the first at `start`."""
+
+    start: int
+    length: int
+    period: int
+    teeth: int
+
+    def meets(self, other: Comb) -> bool | None:
+        """Whether the two share a byte; None where that is not told so simply."""
+        period = self.period or other.period or max(self.length, other.length)
+        if not self.teeth or not other.teeth or any(each.teeth > 1 and each.period != period for each in (self, other)):
+            return None
+        # Tooth i of one and j of the other meet if the distance of the combs is within reach of i - j periods.
+        distance = other.start - self.start
+        least = max((distance - self.length) // period + 1, 1 - other.teeth)
+        most = min(-((-distance - other.length) // period) - 1, self.teeth - 1)
+        return least <= most
+
+
+NO_COMB = Comb(0, 0, 0, 0)
+
+
 class ByteRegion:
     """
     The bytes of one view, made for one question: do two regions share a byte?
 
     Where the strides are those of the object the region is a *box* in the object's index space, and the answer compares
-    intervals; otherwise the runs of contiguous bytes are listed and intersected.
+    intervals. Where its runs of contiguous bytes come at even distances it is a *comb*, and two of one period are
+    compared at once. Otherwise the elements are listed and intersected.
     """
 
     __slots__ = (
+        "_comb",
         "_runs",
         "base",
         "box",
@@ -286,6 +311,7 @@ class ByteRegion:
         self.start, self.stop = self._span() if shape else (offset, offset + itemsize)
         self.box = self._as_box() if shape else self._element_as_box()
         self._runs: NDArray[np.int64] | None = None
+        self._comb: Comb | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -362,6 +388,27 @@ class ByteRegion:
             box.append((low, low + 1))
         return tuple(box) if rest == 0 else None
 
+    @property
+    def comb(self) -> Comb:
+        """The region as a comb; one without teeth where it is none."""
+        if self._comb is None:
+            self._comb = self._as_comb()
+        return self._comb
+
+    def _as_comb(self) -> Comb:
+        axes = sorted((abs(step), extent) for extent, step in zip(self.counts, self.strides, strict=True) if extent > 1)
+        length, period, teeth = self.itemsize, 0, 1
+        for step, extent in axes:
+            if period == 0 and step == length:
+                length *= extent
+            elif period == 0 and step > length:
+                period, teeth = step, extent
+            elif period and step == period * teeth:
+                teeth *= extent
+            else:
+                return NO_COMB
+        return Comb(self.start, length, period, teeth)
+
     def runs(self) -> NDArray[np.int64]:
         """Start byte of every element, ascending."""
         if self._runs is None:
@@ -379,6 +426,9 @@ class ByteRegion:
             return False
         if self.box is not None and other.box is not None:
             return all(a < d and c < b for (a, b), (c, d) in zip(self.box, other.box, strict=True))
+        meet = self.comb.meets(other.comb)
+        if meet is not None:
+            return meet
         mine, theirs = self.runs(), other.runs()
         # The first of their elements that ends after the start of mine: does it start before the end of mine?
         nearest = np.searchsorted(theirs, mine - other.itemsize, side="right")
@@ -392,3 +442,36 @@ class ByteRegion:
         if self.box is not None and other.box is not None:
             return all(a <= c and d <= b for (a, b), (c, d) in zip(self.box, other.box, strict=True))
         return self.is_solid and self.start <= other.start and other.stop <= self.stop
+
+    def at(self, offset: int) -> ByteRegion:
+        """A region of the same form that begins at byte `offset` of the object."""
+        return ByteRegion(self.base, offset, self.counts, self.strides, self.itemsize)
+
+
+class ThreadParts:
+    """What each of some threads touches: regions that are alike but for where they begin."""
+
+    __slots__ = ("_like", "_regions", "places")
+
+    def __init__(self, like: ByteRegion, places: tuple[tuple[int, int], ...]) -> None:
+        self._like = like
+        """One of the regions."""
+        self.places = places
+        """The lane of each thread, and the byte at which its region begins."""
+        self._regions: tuple[tuple[int, ByteRegion], ...] | None = None
+
+    @property
+    def regions(self) -> tuple[tuple[int, ByteRegion], ...]:
+        """The lane of each thread, and its region: made only where the spans do not say enough."""
+        if self._regions is None:
+            self._regions = tuple((lane, self._like.at(offset)) for lane, offset in self.places)
+        return self._regions
+
+    def spans(self) -> list[tuple[int, int, int]]:
+        """(first byte, byte after the last, lane) of each thread."""
+        before, behind = self._like.start - self._like.offset, self._like.stop - self._like.offset
+        return [(offset + before, offset + behind, lane) for lane, offset in self.places]
+
+    def relative_to(self, offset: int) -> tuple[tuple[int, int], ...]:
+        """Lane and distance from `offset`, for the region of each thread."""
+        return tuple((lane, place - offset) for lane, place in self.places)

@@ -91,6 +91,11 @@ class Facts:
     lane_by_lane: bool = False
     """Whether its meaning takes arrays of lanes in place of scalars."""
     per_thread: TakesPerThread = TakesPerThread.NO
+    at_once: Callable[..., Sequence[Any] | None] | None = None
+    """
+    For an op that is done for each thread by itself: a meaning that does it for all active threads in one go, which
+    costs less. Takes what the op's meaning takes; gives the outcome of each thread, or None where it has done nothing.
+    """
     crosses: Crosses = Crosses.NO
     """Beside copies with a `multicast_mask`, which say it by that."""
 
@@ -112,6 +117,7 @@ class Said(TypedDict, total=False):
     opaque: tuple[str, ...]
     lane_by_lane: bool
     per_thread: TakesPerThread
+    at_once: Callable[..., Sequence[Any] | None] | None
     crosses: Crosses
 
 

@@ -254,7 +254,7 @@ def admitted(agent: Agent, step: Step, operands: list[Any]) -> list[Any]:
     """
     op = step.op
     facts = facts_of(op)
-    if agent.machine.late_values:
+    if agent.machine.late_numbers:
         # A late value may hide an opaque number until an op is performed.
         raise BlockDependentError(op, "takes a value that is not there yet", agent.machine.opaque_names)
     deciding = 0 if op in agent.machine.grid.loops else facts.deciding

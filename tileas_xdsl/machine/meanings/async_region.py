@@ -148,7 +148,7 @@ def _start_body(
     for value in results.values:
         if isinstance(value, LateValue):
             value.maker = child
-            agent.machine.late_values = True
+            agent.machine.late_values = agent.machine.late_numbers = True
     return results.handed_out()
 
 
@@ -275,7 +275,7 @@ def _issue_alloc(agent: Agent, op: async_region.AllocOp, edges: list[Event], siz
 
     work = agent.issue(op, [], None, label=label, engine="memory", dependencies=edges, look=look, needs=sizes)
     buffer.maker = work
-    agent.machine.late_values = True
+    agent.machine.late_values = agent.machine.late_numbers = True
     return buffer, agent.machine.event_of(work, op.name)
 
 

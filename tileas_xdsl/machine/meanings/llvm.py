@@ -7,7 +7,7 @@ supported.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -27,6 +27,8 @@ from tileas_xdsl.machine.core.meaning import control, effect, jump, pure, same_a
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND, TakesPerThread
 from tileas_xdsl.machine.core.standings import Answer, give_results
+from tileas_xdsl.machine.core.threads.by_thread import touch_at_once
+from tileas_xdsl.machine.core.threads.hardware import PerThread, of_threads
 from tileas_xdsl.machine.core.values import UNKNOWN, ElementType, element_type, unsigned, wrap
 from tileas_xdsl.machine.core.violations import DivisionByZeroError, UnsupportedError
 from tileas_xdsl.machine.meanings.arith import dense_array
@@ -327,12 +329,28 @@ def _steps(op: Operation) -> tuple[int, list[int]]:
 _steps_of = per_op(_steps)
 
 
+def _addresses_at_once(agent: Agent, op: llvm.GEPOp, pointer: Any, *indices: Any) -> Sequence[Any] | None:
+    start, steps = _steps_of(agent, op)
+    if len(steps) != len(indices):
+        return None
+    addresses: list[Any] = [UNKNOWN] * agent.size
+    columns = [of_threads(operand, agent.size) for operand in (pointer, *indices)]
+    for lane in agent.lanes:
+        base, *row = (column[lane] for column in columns)
+        if type(base) is Pointer and all(type(index) is int for index in row):
+            addresses[lane] = base.plus(start + sum(map(operator.mul, row, steps)))
+        else:
+            return None
+    return addresses
+
+
 @effect(
     llvm.GEPOp,
     may_move=("ssa_indices",),
     indexes=(("ssa_indices", "ptr"),),
     index_strides=_index_strides,
     per_thread=TakesPerThread.ONE_BY_ONE,
+    at_once=_addresses_at_once,
 )
 def _getelementptr(agent: Agent, op: llvm.GEPOp, pointer: Any, *indices: Any) -> Pointer:
     start, steps = _steps_of(agent, op)
@@ -360,7 +378,36 @@ def _ptr_to_int(agent: Agent, op: llvm.PtrToIntOp, pointer: Any) -> int:
     return wrap(agent.machine.part(Addresses).number(target), op.output.type)
 
 
-@effect(llvm.LoadOp, per_thread=TakesPerThread.ONE_BY_ONE)
+def _places_of_threads(agent: Agent, pointer: Any) -> Sequence[tuple[int, Pointer]]:
+    """Each active lane and its pointer, where all of them point into one object; otherwise nothing."""
+    if type(pointer) is not PerThread:
+        return ()
+    places = [(lane, pointer.values[lane]) for lane in agent.lanes]
+    base = getattr(places[0][1], "base", None)
+    return places if all(type(place) is Pointer and place.base is base for _, place in places) else ()
+
+
+def _touched_at_once(agent: Agent, op: Operation, pointer: Any, type_: Attribute, *, write: bool) -> bool:
+    places = _places_of_threads(agent, pointer)
+    if not places:
+        return False
+    like = typed_view(places[0][1], type_, op)
+    return touch_at_once(agent, op, like, [(lane, place.offset) for lane, place in places], write=write)
+
+
+def _load_at_once(agent: Agent, op: llvm.LoadOp, pointer: Any) -> Sequence[Any] | None:
+    is_done = _touched_at_once(agent, op, pointer, op.results[0].type, write=False)
+    return [UNKNOWN] * agent.size if is_done else None
+
+
+def _store_at_once(agent: Agent, op: llvm.StoreOp, value: Any, pointer: Any) -> Sequence[Any] | None:
+    is_scalar = not isinstance(op.value.type, VectorType)
+    is_unknown = not is_scalar or all(each is UNKNOWN for each in of_threads(value, agent.size))
+    is_done = is_unknown and _touched_at_once(agent, op, pointer, op.value.type, write=True)
+    return [UNKNOWN] * agent.size if is_done else None
+
+
+@effect(llvm.LoadOp, per_thread=TakesPerThread.ONE_BY_ONE, at_once=_load_at_once)
 def _load(agent: Agent, op: llvm.LoadOp, pointer: Any) -> Any:
     target: Pointer = agent.known(pointer, op, "loads through")
     type_ = op.results[0].type
@@ -368,7 +415,13 @@ def _load(agent: Agent, op: llvm.LoadOp, pointer: Any) -> Any:
     return int(value) if isinstance(value, NUMPY_INTEGERS) else value
 
 
-@effect(llvm.StoreOp, may_move=("value",), opaque=("value",), per_thread=TakesPerThread.ONE_BY_ONE)
+@effect(
+    llvm.StoreOp,
+    may_move=("value",),
+    opaque=("value",),
+    per_thread=TakesPerThread.ONE_BY_ONE,
+    at_once=_store_at_once,
+)
 def _store(agent: Agent, op: llvm.StoreOp, value: Any, pointer: Any) -> None:
     target: Pointer = agent.known(pointer, op, "stores through")
     agent.store(typed_view(target, op.value.type, op), value, op)

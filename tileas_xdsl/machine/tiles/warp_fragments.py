@@ -14,12 +14,12 @@ import numpy as np
 
 from tileas_xdsl.layouts.distributed import LANE, REGISTER, WARP_SIZE
 from tileas_xdsl.layouts.fragments import MmaShape, atom
-from tileas_xdsl.machine.core.threads.hardware import PerThread
+from tileas_xdsl.machine.core.threads.hardware import of_threads
 
 
 def of_lanes(value: Any) -> Sequence[Any]:
     """What each lane has of a value."""
-    return value.values if isinstance(value, PerThread) else (value,) * WARP_SIZE
+    return of_threads(value, WARP_SIZE)
 
 
 @cache

@@ -25,7 +25,7 @@ from xdsl.ir import Operation
 from tileas_xdsl.machine.core.assumptions import RUN_IN_STEP
 from tileas_xdsl.machine.core.happens_before import Access, Conflict, Proxy, may_conflict
 from tileas_xdsl.machine.core.meaning import Kind
-from tileas_xdsl.machine.core.memory import ByteRegion, View
+from tileas_xdsl.machine.core.memory import ThreadParts, View
 from tileas_xdsl.machine.core.op_facts import TakesPerThread
 from tileas_xdsl.machine.core.threads.hardware import PerThread, Varies, common_value
 from tileas_xdsl.machine.core.values import UNKNOWN
@@ -128,9 +128,19 @@ def act(agent: Agent, step: Step, operands: Sequence[Any]) -> Any:
     varies = _what_varies(operands)
     if step.takes is TakesPerThread.NO or agent.is_elected or Varies.BY_ELECTION in varies:
         return step.function(agent, step.op, *(_for_all(agent, operand, step.op) for operand in operands))
+    outcomes = step.at_once(agent, step.op, *operands) if step.at_once is not None else None
+    if outcomes is None:
+        agent.machine.deadline.spend(agent.size * STEPS_OF_AN_EFFECT)
+        outcomes = _one_by_one(agent, step, operands)
+    else:
+        agent.machine.deadline.spend(agent.size // THREADS_OF_A_STEP)
+    return per_thread(agent, outcomes, varies) if step.results else None
+
+
+def _one_by_one(agent: Agent, step: Step, operands: Sequence[Any]) -> Sequence[Any]:
+    """The outcome of the step in each thread."""
     gathered = Gathered()
     outcomes: list[Any] = [UNKNOWN] * agent.size
-    agent.machine.deadline.spend(agent.size * STEPS_OF_AN_EFFECT)
     agent.gathering = gathered
     try:
         for lane in agent.lanes:
@@ -140,7 +150,7 @@ def act(agent: Agent, step: Step, operands: Sequence[Any]) -> Any:
     finally:
         agent.gathering = None
     gathered.note(agent, step.op, same_unknown=any(operand is UNKNOWN for operand in operands))
-    return per_thread(agent, outcomes, varies) if step.results else None
+    return outcomes
 
 
 def _what_varies(operands: Iterable[Any]) -> Varies:
@@ -174,7 +184,7 @@ class ThreadWindow:
     """The union of what some threads of an agent touch, and the part of each."""
 
     view: View
-    parts: tuple[tuple[int, ByteRegion], ...]
+    parts: ThreadParts
 
 
 class Gathered:
@@ -209,6 +219,28 @@ class Gathered:
                 agent.touch(window.view, op, write=write, proxy=proxy, parts=window.parts)
 
 
+def touch_at_once(agent: Agent, op: Operation, like: View, places: Sequence[tuple[int, int]], *, write: bool) -> bool:
+    """
+    Note what all active threads touch in one step: each a view like `like`, which begins at the byte that stands beside
+    its lane in `places`.
+
+    Says no, and notes nothing, where each has to be looked at by itself: where one reaches outside of the object, two
+    write to one place, or something is known of what the object holds.
+    """
+    machine, base, region = agent.machine, like.base, like.region
+    if machine.with_data or agent.recording is not None or base.cells:
+        return False
+    starts = sorted(offset for _, offset in places)
+    before, behind = region.start - like.offset, region.stop - like.offset
+    if starts[0] + before < 0 or starts[-1] + behind > base.size:
+        return False
+    if write and any(following - start < behind - before for start, following in pairwise(starts)):
+        return False
+    for window in _windows(like, places):
+        agent.touch(window.view, op, write=write, parts=window.parts)
+    return True
+
+
 def report_collisions(
     agent: Agent, op: Operation, written: Sequence[tuple[int, View, Any]], *, same_unknown: bool = False
 ) -> None:
@@ -239,8 +271,12 @@ def windows(touched: Sequence[tuple[int, View]]) -> list[ThreadWindow]:
 
     Offsets at even distances make one window of one dimension more.
     """
-    offsets = sorted({view.offset for _, view in touched})
-    like = touched[0][1]
+    return _windows(touched[0][1], [(lane, view.offset) for lane, view in touched])
+
+
+def _windows(like: View, places: Sequence[tuple[int, int]]) -> list[ThreadWindow]:
+    """The same for views like `like`: the lane of each thread, and the byte at which its view begins."""
+    offsets = sorted({offset for _, offset in places})
     found: list[ThreadWindow] = []
     while offsets:
         step = offsets[1] - offsets[0] if len(offsets) > 1 else 0
@@ -248,8 +284,8 @@ def windows(touched: Sequence[tuple[int, View]]) -> list[ThreadWindow]:
         while run < len(offsets) and offsets[run] - offsets[run - 1] == step:
             run += 1
         first, members = offsets[0], set(offsets[:run])
-        parts = tuple((lane, view.region) for lane, view in touched if view.offset in members)
-        found.append(ThreadWindow(_repeated(like, first, step, run), parts))
+        parts = tuple(place for place in places if place[1] in members)
+        found.append(ThreadWindow(_repeated(like, first, step, run), ThreadParts(like.region, parts)))
         del offsets[:run]
     return found
 
@@ -289,20 +325,20 @@ def note_exchange(agent: Agent, access: Access) -> None:
     for other in history.overlapping(access.region) if history is not None else ():
         is_own = other.agent is agent and other.work is None and other.moment >= agent.threads_met
         if is_own and (other.parts or access.parts) and may_conflict(other, access):
-            if not same_part_only(_parts(agent, other), _parts(agent, access)):
+            if not same_part_only(_spans(agent, other), _spans(agent, access)):
                 agent.machine.assume(RUN_IN_STEP)
                 return
 
 
-def _parts(agent: Agent, access: Access) -> Sequence[tuple[int, ByteRegion]]:
-    return access.parts or [(lane, access.region) for lane in agent.lanes]
+def _spans(agent: Agent, access: Access) -> list[tuple[int, int, int]]:
+    region = access.region
+    return access.parts.spans() if access.parts else [(region.start, region.stop, lane) for lane in agent.lanes]
 
 
-def same_part_only(parts: Sequence[tuple[int, ByteRegion]], others: Sequence[tuple[int, ByteRegion]]) -> bool:
-    """Whether no thread reaches with its part into the part of another thread."""
-    spans = sorted([(r.start, r.stop, lane) for lane, r in (*parts, *others)])
+def same_part_only(spans: Iterable[tuple[int, int, int]], others: Iterable[tuple[int, int, int]]) -> bool:
+    """Whether no thread reaches with its part into the part of another: (first byte, byte after the last, lane)."""
     reach: dict[int, int] = {}
-    for start, stop, lane in spans:
+    for start, stop, lane in sorted([*spans, *others]):
         if any(end > start for other, end in reach.items() if other != lane):
             return False
         reach = {other: end for other, end in reach.items() if end > start}

@@ -74,6 +74,11 @@ class PerThread:
     varies: Varies = Varies.BY_THREAD
 
 
+def of_threads(value: Any, count: int) -> Sequence[Any]:
+    """What each of `count` threads has of a value."""
+    return value.values if type(value) is PerThread else (value,) * count
+
+
 def common_value(values: Sequence[Any], lanes: Iterable[int]) -> tuple[bool, Any]:
     """
     Whether the values of `lanes` are known to be the same, and which one it is.

@@ -18,23 +18,25 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from tileas_xdsl.machine.core.happens_before import Access, Conflict
-from tileas_xdsl.machine.core.memory import ByteRegion
+from tileas_xdsl.machine.core.memory import ByteRegion, ThreadParts
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent
     from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
 
-Parts = tuple[tuple[int, ByteRegion], ...]
-"""The part of each thread, by its lane."""
 ELECTED = -1
 """The lane of the thread that an election chooses: always the same one, and nobody says which (PTX ISA, "elect")."""
 
 
-def parts_of_some(agent: Agent, region: ByteRegion) -> Parts:
+def parts_of_some(agent: Agent, region: ByteRegion) -> ThreadParts | None:
     """Who touches `region` where that is not every thread of `agent`; nothing where it is."""
     if agent.active is None:
-        return ()
-    return tuple((lane, region) for lane in ((ELECTED,) if agent.is_elected else agent.lanes))
+        return None
+    return _for_each(region, (ELECTED,) if agent.is_elected else agent.lanes)
+
+
+def _for_each(region: ByteRegion, lanes: Iterable[int]) -> ThreadParts:
+    return ThreadParts(region, tuple((lane, region.offset) for lane in lanes))
 
 
 def note_own_wait(agent: Agent, works: Iterable[AsyncWork]) -> None:
@@ -48,7 +50,7 @@ def judge_own_copies(agent: Agent, access: Access) -> None:
     """Report a race if by `access` a thread touches what another one has copied, and has just waited for alone."""
     for work in agent.own_waits:
         for touch in work.touches if _is_recent(agent, work) else ():
-            if not touch.parts or not (touch.is_write or access.is_write):
+            if touch.parts is None or not (touch.is_write or access.is_write):
                 continue
             if touch.view.region.overlaps(access.region) and _reaches_over(_parts_of(agent, access), touch.parts):
                 agent.machine.report_conflict(Conflict(_access_of(work, touch), access))
@@ -59,20 +61,17 @@ def _is_recent(agent: Agent, work: AsyncWork) -> bool:
     return work.observers.get(agent.number) == agent.moment
 
 
-def _parts_of(agent: Agent, access: Access) -> Parts:
-    return (
-        access.parts
-        or parts_of_some(agent, access.region)
-        or tuple((lane, access.region) for lane in range(agent.size))
-    )
+def _parts_of(agent: Agent, access: Access) -> ThreadParts:
+    region = access.region
+    return access.parts or parts_of_some(agent, region) or _for_each(region, range(agent.size))
 
 
-def _reaches_over(touched: Parts, copied: Parts) -> bool:
+def _reaches_over(touched: ThreadParts, copied: ThreadParts) -> bool:
     """Whether a thread touches bytes that it has not copied and another one has."""
-    return any(_is_of_another(lane, region, copied) for lane, region in touched)
+    return any(_is_of_another(lane, region, copied.regions) for lane, region in touched.regions)
 
 
-def _is_of_another(lane: int, region: ByteRegion, copied: Parts) -> bool:
+def _is_of_another(lane: int, region: ByteRegion, copied: Sequence[tuple[int, ByteRegion]]) -> bool:
     own = [part for other, part in copied if other == lane]
     if any(part.covers(region) for part in own):
         return False
