@@ -63,9 +63,9 @@ def compare(sample: KernelSample, most_steps: int = MOST_STEPS) -> Comparison:
         found = explore(parse(sample.text), most_steps=most_steps, stops_early=True)
     except TooLargeError:
         return Comparison(sample, Outcome.TOO_LARGE, "", "")
-    explored = ", ".join(sorted(found.verdict)) or "safe"
+    wrong = [*sorted(found.verdict), *(["members too many"] if found.overfull else [])]
     verdict, checked = checker_says(sample.text)
-    return Comparison(sample, outcome(bool(found.verdict), verdict, checked), explored, checked)
+    return Comparison(sample, outcome(bool(wrong), verdict, checked), ", ".join(wrong) or "safe", checked)
 
 
 def checker_says(text: str) -> tuple[Verdict, str]:

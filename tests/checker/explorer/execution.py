@@ -272,9 +272,10 @@ class Run:
             return
         if isinstance(step, steps.Allocate):
             columns.allocate(step)
-            self.tensor_memory.begin_anew(step.cells)
-        event = mind.known[number]
-        self.touch_tensor(Touched(number, event, number, event, step.cells, True, None), mind)
+            self.tensor_memory.begin_anew(number, step.cells)
+        event, is_allocation = mind.known[number], isinstance(step, steps.Allocate)
+        one = Touched(number, event, number, event, step.cells, True, None, is_allocation=is_allocation)
+        self.touch_tensor(one, mind)
         if isinstance(step, steps.Free):
             columns.free(step)
 

@@ -176,13 +176,13 @@ def put(slot: int) -> Line:
     wait = "nvvm.tcgen05.wait <store>"
     return Line(
         _with_address(slot, f"{write}\n{wait}"),
-        (_with_address(slot, write), _with_address(1 - slot, f"{write}\n{wait}")),
+        (_with_address(slot, write), _with_address((slot + 1) % 2, f"{write}\n{wait}")),
     )
 
 
 def get(slot: int) -> Line:
     read = f"%r{{n}} = nvvm.tcgen05.ld %place{{n}} {SHAPE} : i32\nnvvm.tcgen05.wait <load>"
-    return Line(_with_address(slot, read), (_with_address(1 - slot, read),))
+    return Line(_with_address(slot, read), (_with_address((slot + 1) % 2, read),))
 
 
 AT_ZERO = Line(f"%r{{n}} = nvvm.tcgen05.ld %zero {SHAPE} : i32\nnvvm.tcgen05.wait <load>")
@@ -190,7 +190,7 @@ AT_ZERO = Line(f"%r{{n}} = nvvm.tcgen05.ld %zero {SHAPE} : i32\nnvvm.tcgen05.wai
 
 def free(slot: int, count: int) -> Line:
     text = _with_address(slot, f"nvvm.tcgen05.dealloc %whole{{n}}, %c{count} : !llvm.ptr<6>, i32")
-    return Line(text, (text.replace(f"%c{count}", "%c128"), text.replace(f"%slot{slot}", f"%slot{1 - slot}")))
+    return Line(text, (text.replace(f"%c{count}", "%c128"), text.replace(f"%slot{slot}", f"%slot{(slot + 1) % 2}")))
 
 
 RELINQUISH = Line("nvvm.tcgen05.relinquish_alloc_permit")

@@ -6,7 +6,8 @@ What the PTX ISA says ("TensorCore 5th Generation Family Instructions"), and wha
 * Columns are allocated for the whole block, a power of 2 of them from 32 to 512; `alloc` blocks until there are as many
   side by side, and writes their address to shared memory. All have to be given back, as they were allocated, before the
   kernel ends; after `relinquish_alloc_permit` nobody in the block may allocate. *Assumed*: the first columns that are
-  free are taken. Which these are depends on who comes first: it is an answer that a thread is given.
+  free are taken. Which these are depends on who comes first: it is an answer that a thread is given. Who allocates
+  comes behind the allocations before.
 * `mma`, `cp`, `shift`, `ld` and `st` are asynchronous. `wait::ld` and `wait::st` wait for the transfers of their own
   thread; `commit` has an mbarrier track all `mma`, `cp` and `shift` of its thread before it.
 * Of two instructions of one thread only these are performed in order ("Pipelined tcgen05 instructions"): `mma` behind
@@ -24,7 +25,7 @@ What decides what. Allocations, ends of columns and the end of the permit meet e
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tests.checker.explorer import steps
 from tests.checker.explorer.barriers import Past, Search, UndefinedError, meet
@@ -124,6 +125,9 @@ class Touched:
     is_write: bool
     sort: str | None
     """None for an allocation and its end, which need no fence."""
+    is_allocation: bool = False
+    known_to: set[int] = field(default_factory=set[int])
+    """The threads that have allocated columns since, and so come behind an allocation."""
 
 
 class TensorMemory:
@@ -132,16 +136,19 @@ class TensorMemory:
     def __init__(self) -> None:
         self.touched: list[Touched] = []
 
-    def begin_anew(self, cells: int) -> None:
+    def begin_anew(self, thread: int, cells: int) -> None:
         """An allocation waits until its columns are free: what was done there before is over."""
         self.touched = [each for each in self.touched if not each.cells & cells]
+        for each in self.touched:
+            each.known_to.add(thread)
 
     def touch(self, one: Touched, mind: Mind) -> Iterable[tuple[str, int]]:
         """Write it down; what is wrong with it, and because of which thread or operation."""
         for other in self.touched:
             if not other.cells & one.cells or not (other.is_write or one.is_write) or other.itself == one.itself:
                 continue
-            if other.event > mind.known[other.itself]:
+            is_known = other.event <= mind.known[other.itself]
+            if not is_known and not (other.is_allocation and one.thread in other.known_to):
                 yield "race", other.itself
             elif lacks_fence(other, one, mind):
                 yield UNFENCED, other.itself
