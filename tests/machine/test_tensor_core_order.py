@@ -184,3 +184,53 @@ def test_the_pairs_are_the_same_in_two_threads(first: str, second: str) -> None:
 def test_in_two_threads_a_pipeline_takes_both_fences(before: str, after: str) -> None:
     report = in_two_threads("copy", "product", before, after)
     assert "race" in report.kinds
+
+
+RELAYED = """
+%v = arith.constant dense<0> : vector<8xi32>
+%third = arith.cmpi ugt, %warp, %c1 : i32
+scf.if %first {{
+  nvvm.tcgen05.st %a, %v {{shape = #nvvm.tcgen05_ldst_shape<shape_32x32b>}} : vector<8xi32>
+  {start}
+  nvvm.tcgen05.wait <store>
+  {first}
+  %el = nvvm.elect.sync -> i1
+  scf.if %el {{
+    nvvm.mbarrier.arrive %between : !llvm.ptr<3>
+  }}
+}}
+scf.if %second {{
+  nvvm.mbarrier.try_wait.parity %between, %c0, %ticks : !llvm.ptr<3>, i32, i32
+  {second}
+  %el = nvvm.elect.sync -> i1
+  scf.if %el {{
+    nvvm.mbarrier.arrive %handed : !llvm.ptr<3>
+  }}
+}}
+scf.if %third {{
+  %el = nvvm.elect.sync -> i1
+  scf.if %el {{
+    nvvm.mbarrier.try_wait.parity %handed, %c0, %ticks : !llvm.ptr<3>, i32, i32
+    nvvm.tcgen05.fence <after>
+    {product}
+    nvvm.tcgen05.commit %bar : !llvm.ptr<3>
+    nvvm.mbarrier.try_wait.parity %bar, %c0, %ticks : !llvm.ptr<3>, i32, i32
+  }}
+}}
+"""
+
+
+def relayed(start: str = "", first: str = "", second: str = "") -> Report:
+    """A store of one thread, of which a third one learns from a second one, with a fence `<before>` in some place."""
+    body = RELAYED.format(start=start, first=first, second=second, product=WORKS["product"])
+    text = PROGRAM.format(body=body, wide=WIDE, narrow=NARROW).replace(
+        "reqntid = array<i32: 64>", "reqntid = array<i32: 96>"
+    )
+    return check(parse(text), prove=False)
+
+
+def test_the_fence_before_is_in_the_thread_that_has_stored() -> None:
+    assert relayed(first=BEFORE).verdict is Verdict.SAFE
+    assert relayed(start=BEFORE).verdict is Verdict.SAFE
+    assert relayed(second=BEFORE).kinds == ["missing-fence"]
+    assert relayed().kinds == ["missing-fence"]

@@ -63,6 +63,10 @@ class Mind:
         for kind in kinds:
             self.fenced[kind] = self.known[:]
 
+    def fence_before_sync(self, thread: int) -> None:
+        """A fence behind what `thread`, whose mind this is, has started in tensor memory."""
+        self.fenced[BEFORE_SYNC][thread] = self.known[thread]
+
     def fence_after_sync(self) -> None:
         """A fence behind all that is known, for what this thread does in tensor memory."""
         self.after_sync = self.known[:], self.fenced[BEFORE_SYNC][:]

@@ -14,7 +14,7 @@ from typing import Any, TypeGuard, get_args
 
 from tests.checker.explorer import steps
 from tests.checker.explorer.barriers import Barrier, ClusterMeeting, Meeting, Search, UndefinedError
-from tests.checker.explorer.clocks import BEFORE_SYNC, MADE, Mind
+from tests.checker.explorer.clocks import MADE, Mind
 from tests.checker.explorer.histories import Histories, Touch
 from tests.checker.explorer.registers import MALFORMED, Pool, twins
 from tests.checker.explorer.streams import Counter, Queue
@@ -461,7 +461,7 @@ def _start_on_tensor_core(run: Run, thread: Going, itself: int, work: steps.Tens
 
 def _fence_before(run: Run, thread: Going, step: steps.FenceBefore) -> None:
     thread.mind.tick(thread.number)
-    thread.mind.fence(BEFORE_SYNC)
+    thread.mind.fence_before_sync(thread.number)
 
 
 def _fence_after(run: Run, thread: Going, step: steps.FenceAfter) -> None:

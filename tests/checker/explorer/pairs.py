@@ -48,9 +48,7 @@ def kernel(warps: int, *parts: Part) -> Listing:
         *(f"nvvm.mbarrier.init %b{n}, %c1 : !llvm.ptr<3>, i32" for n in BARRIERS),
         "nvvm.fence.mbarrier.init",
         "}\n}",
-        "nvvm.tcgen05.fence <before>",
         "nvvm.barrier0",
-        "nvvm.tcgen05.fence <after>",
         "%address = llvm.load %slot : !llvm.ptr<3> -> i32",
         "%c21 = arith.constant 21 : i32",
         "%lanes = llvm.shl %warp, %c21 : i32",
@@ -60,7 +58,6 @@ def kernel(warps: int, *parts: Part) -> Listing:
         "%own_d0 = llvm.inttoptr %own_address : i32 to !llvm.ptr<6>",
     ]
     end = [
-        "nvvm.tcgen05.fence <before>",
         "nvvm.barrier0",
         "scf.if %is0 {",
         "nvvm.tcgen05.dealloc %d0, %c128 : !llvm.ptr<6>, i32",
@@ -253,6 +250,16 @@ def through_registers(rng: Random) -> Listing:
     return kernel(2, Part("%is0", first), Part("%is1", second))
 
 
+def relayed(rng: Random) -> Listing:
+    """What one thread has done in tensor memory a second one hands on to a third: fences are in the first and last."""
+    first = lines(rng.choice((put(A), get(A))), BEFORE, by_one(_arrive(0)))
+    second = lines(wait(0), by_one(_arrive(1)))
+    if rng.random() < 0.3:
+        second[1:1] = lines(AFTER, BEFORE)
+    third = lines(wait(1), AFTER, by_one(rng.choice((_multiply(a=A), _copy()))), commit(2), wait(2))
+    return kernel(3, Part("%is0", first), Part("%is1", second), Part("%is2", third))
+
+
 def tiles(rng: Random) -> Listing:
     """Tiles are fetched into shared memory, multiplied behind the wait, and fetched again behind the commit."""
     turns, slots = rng.randint(1, 3), rng.randint(1, 2)
@@ -297,6 +304,7 @@ FAMILIES: tuple[Callable[[Random], Listing], ...] = (
     handed_over,
     epilogue,
     through_registers,
+    relayed,
     tiles,
     open_works,
 )

@@ -95,6 +95,9 @@ PLACES: dict[str, tuple[int, ...]] = {
 }
 """Where the places begin among the numbers."""
 
+BARRIER_AT = {"arrive": 0, "arrive_expect": 0, "expect": 0, "wait_phase": 0, "bulk": 4, "arrive_behind": 0}
+"""Where the place of a barrier begins among the numbers."""
+
 VOCABULARY: dict[str, tuple[str, ...]] = {
     "tokens": ("task", "await", "await", "load", "store", "load", "store", "loop"),
     "functions": ("async_call", "async_call", "task", "await", "await", "load", "store", "loop"),
@@ -170,6 +173,14 @@ def wait_phase(barrier: list[int], parity: int, depth: int = 0) -> Stmt:
 def fetch(target: list[int], barrier: list[int]) -> list[Stmt]:
     """Copy a word asynchronously, announced to a barrier."""
     return [Stmt("arrive_expect", [*barrier, 1]), Stmt("bulk", [*target, 0, *barrier, 1])]
+
+
+def barriers_of(statement: Stmt) -> range:
+    """The numbers of the barriers that a statement uses, in any turn of a loop."""
+    if statement.kind not in BARRIER_AT:
+        return range(0)
+    base, depth, _ = statement.numbers[BARRIER_AT[statement.kind] :][:3]
+    return range(base, base + max(depth, 1))
 
 
 def inits(*counts: int) -> list[Stmt]:

@@ -13,11 +13,11 @@ What the PTX ISA says ("TensorCore 5th Generation Family Instructions"), and wha
 * Of two instructions of one thread only these are performed in order ("Pipelined tcgen05 instructions"): `mma` behind
   `mma` with the same accumulator and shape, `mma` behind `cp` and `shift`, `shift` behind `mma`, `cp.4x256b` behind
   `shift`, and `commit` behind all of them. *Assumed*: commits of a thread arrive in their order.
-* Between threads, `fence::before_thread_sync` orders what its thread did in tensor memory before what it synchronises
-  by, and `fence::after_thread_sync` orders what its thread does in tensor memory behind that. Both are needed, and with
-  both the pairs above are performed in order in two threads, too. `commit` implies the fence before. In one thread,
-  what the tensor core has made needs the fence behind the wait before it is loaded or stored over ("Canonical
-  synchronization patterns").
+* Between threads, `fence::before_thread_sync` orders what its thread has started in tensor memory before what it
+  synchronises by, and `fence::after_thread_sync` orders what its thread does in tensor memory behind that. Both are
+  needed, each in its thread, and with both the pairs above are performed in order in two threads, too. `commit` implies
+  the fence before. In one thread, what the tensor core has made needs the fence behind the wait before it is loaded or
+  stored over ("Canonical synchronization patterns").
 
 What decides what. Allocations, ends of columns and the end of the permit meet each other.
 """
@@ -162,9 +162,8 @@ def lacks_fence(first: Touched, second: Touched, mind: Mind) -> bool:
     if first.thread == second.thread and (first.sort not in OF_CORE or second.sort in OF_CORE):
         return False
     known, before = mind.after_sync
-    if first.sort in OF_CORE and (first.event <= known[first.itself] or first.started <= before[first.thread]):
-        return False
-    return first.event > before[first.itself]
+    is_told_of = first.sort in OF_CORE and first.event <= known[first.itself]
+    return not is_told_of and first.started > before[first.thread]
 
 
 def handed_over(work: steps.TensorWork, others: Iterable[tuple[steps.TensorWork, int, int, Mind]], mind: Mind) -> None:

@@ -336,10 +336,13 @@ class Agent:
             self.release()
             self.threads_met = self.moment
 
-    def fence_proxies(self, spaces: Iterable[str]) -> None:
-        """`fence.proxy.async`: all that is known now is ordered before later accesses of the asynchronous proxy."""
+    def fence_proxies(self, spaces: Iterable[str], covered: Clock | None = None) -> None:
+        """
+        `fence.proxy.async`: all that is known now, or what the clock `covered` has of it, is ordered before later
+        accesses of the asynchronous proxy.
+        """
         for space in spaces:
-            join(self.fenced.setdefault(space, {}), self.clock)
+            join(self.fenced.setdefault(space, {}), self.clock if covered is None else covered)
         # Accesses of this moment that come after the fence must not pass for fenced.
         self.moment += 1
         self.clock[self.number] = self.moment

@@ -21,8 +21,9 @@ overwrites of the operands of the first races with it. In one thread the pairs n
 `<before>` and `<after>` of tensor memory have to lie around the synchronisation between them.
 
 Fences of tensor memory are asked for between threads: `<after>` in the one that comes later, and `<before>` in the one
-that has loaded or stored. What a commit tells of needs no `<before>` (PTX ISA: it implies one), and within a thread
-only what the tensor core has made needs a fence before it is loaded. `dealloc` needs none.
+that has loaded or stored, behind the start of that; no other thread can have it. What a commit tells of needs no
+`<before>` (PTX ISA: it implies one), and within a thread only what the tensor core has made needs a fence before it is
+loaded. `dealloc` needs none.
 """
 
 from __future__ import annotations

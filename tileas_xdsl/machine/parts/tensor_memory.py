@@ -309,8 +309,11 @@ def check_lanes_of_warp(agent: Agent, op: Operation, place: Pointer, lanes: int)
 
 
 def fence_before(agent: Agent) -> None:
-    """`tcgen05.fence <before>`: what was loaded and stored so far is ordered before what is synchronised next."""
-    agent.fence_proxies((BEFORE_SYNC,))
+    """
+    `tcgen05.fence <before>`: what `agent` has loaded and stored so far is ordered before what it synchronises next.
+    What others have done is not: PTX ISA speaks of the instructions before the fence.
+    """
+    agent.fence_proxies((BEFORE_SYNC,), {agent.number: agent.moment})
 
 
 def fence_after(agent: Agent) -> None:
