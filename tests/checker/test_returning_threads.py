@@ -94,3 +94,29 @@ def test_the_return_of_a_function_that_is_called_is_no_exit() -> None:
     }
     """
     assert check(parse(text), function="k").kinds == ["deadlock"]
+
+
+def test_a_number_of_threads_is_not_all_that_are_left() -> None:
+    """Who arrives for two warps meets who waits for all: whether these are two depends on who has returned by then."""
+    text = """
+    llvm.func @k() attributes {{nvvm.kernel, nvvm.reqntid = array<i32: {threads}>}} {{
+      %c1 = llvm.mlir.constant(1 : i32) : i32
+      %c5 = llvm.mlir.constant(5 : i32) : i32
+      %c64 = llvm.mlir.constant(64 : i32) : i32
+      %tid = nvvm.read.ptx.sreg.tid.x : i32
+      %warp = llvm.lshr %tid, %c5 : i32
+      %first = llvm.icmp "ult" %warp, %c1 : i32
+      %second = llvm.icmp "eq" %warp, %c1 : i32
+      scf.if %first {{
+        nvvm.barrier.arrive id = %c1 number_of_threads = %c64
+        nvvm.barrier0
+      }}
+      scf.if %second {{
+        nvvm.barrier id = %c1
+        nvvm.barrier0
+      }}
+      llvm.return
+    }}
+    """
+    assert check(parse(text.format(threads=64))).verdict_line.startswith("safe")
+    assert check(parse(text.format(threads=96))).kinds == ["malformed"]

@@ -68,6 +68,11 @@ class Departures(SharedPart):
             canvas.thing(agent)
 
 
+def threads_of_block(agent: Agent) -> int:
+    """How many threads the block of `agent` begins with."""
+    return sum(member.size for member in agent.cohort)
+
+
 def threads_left(agent: Agent) -> int:
     """How many threads of the block of `agent` have not left it."""
     gone = agent.machine.part(Departures).agents

@@ -54,7 +54,7 @@ from tileas_xdsl.machine.core.synchronization import (
     StateCondition,
     StateToken,
 )
-from tileas_xdsl.machine.core.threads.block_barriers import NamedBarriers, leave_block, threads_left
+from tileas_xdsl.machine.core.threads.block_barriers import NamedBarriers, leave_block, threads_left, threads_of_block
 from tileas_xdsl.machine.core.threads.by_thread import per_thread, rows_of_threads
 from tileas_xdsl.machine.core.threads.clusters import is_in_another_block, name_in_block
 from tileas_xdsl.machine.core.threads.earlier_grids import launch_dependents, wait_for_earlier_grids
@@ -413,10 +413,18 @@ def _cp_async_arrive(agent: Agent, op: Any, address: Any) -> None:
 
 
 def _rendezvous(agent: Agent, op: Operation, name: str, expected: int, *, of_all: bool = False) -> Rendezvous:
-    """The barrier `name`, at which `expected` threads arrive in this generation."""
+    """
+    The barrier `name`, at which `expected` threads arrive in this generation.
+
+    Once a thread has returned, a number and all that are left are two things: who is left depends on the order.
+    """
     barrier = agent.machine.part(NamedBarriers).of(name_in_block(agent, name), agent.cohort, expected)
     if not barrier.arrived:
         barrier.expected, barrier.is_of_all = expected, of_all
+    if barrier.is_of_all is not of_all and threads_left(agent) != threads_of_block(agent):
+        raise MistakeError(
+            op, f"uses {name} with a number of threads or for all that are left, and elsewhere otherwise"
+        )
     if barrier.expected != expected and not (of_all and barrier.is_of_all):
         raise MistakeError(op, f"uses {name} with {expected} threads here and {barrier.expected} elsewhere")
     return barrier
