@@ -33,7 +33,7 @@ from tileas_xdsl.machine.core.observer import NOBODY, Observer
 from tileas_xdsl.machine.core.opaque_numbers import Grid
 from tileas_xdsl.machine.core.orders import Eager, Lazy, Order, Random
 from tileas_xdsl.machine.core.trace import Trace
-from tileas_xdsl.machine.core.violations import Violation
+from tileas_xdsl.machine.core.violations import MistakeError, Violation, report_mistake
 from tileas_xdsl.machine.parts.programs import extents_given, first_block, next_block
 
 ORDERS = ("eager", "lazy", "random", "timed")
@@ -106,7 +106,8 @@ def run(
     `target`; `simulation.timed_run` says what came of them); `capture` is `completion` or `issue`; `threads` threads
     run a function that does not say so itself (None: one); `observer` watches. `programs` are the extents of a grid of
     programs (None: 1): a block is started for each program that none before it has taken over, in the order of their
-    numbers, and the outcome has the results and the machine of the last block.
+    numbers, and the outcome has the results and the machine of the last block. A mistake of the program ends the run,
+    and is among the violations.
     After `timeout` seconds of processor time (None: never) the run ends where it is.
 
     Raises `ValueError` for an order or a target that does not exist, `ArgumentError` for arguments that do not fit,
@@ -136,6 +137,8 @@ def run(
             machine.end_grid()
         except TimeUpError as error:
             out_of_time = error
+        except MistakeError as error:
+            report_mistake(machine, error)
         violations = machine.violations
         grid = next_block(machine) if out_of_time is None else None
     assert machine is not None, "there is a program"

@@ -20,8 +20,8 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
-from tileas_xdsl.dialects.triton.partitions import WarpSpecializePartitionsOp
-from tileas_xdsl.dialects.triton.tt import FuncOp
+from tileas_xdsl.checker.decisions.origins import behind_captures
+from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.core.meaning import facts_of
 
 
@@ -42,6 +42,20 @@ def _remainder(left: int, right: int) -> int:
     return left - right * _quotient(left, right)
 
 
+def _shifted_left(left: int, right: int) -> int:
+    if not 0 <= right < MOST_PLACES:
+        raise ArithmeticError
+    return left << right
+
+
+def _shifted_right(left: int, right: int) -> int:
+    if left < 0 or not 0 <= right < MOST_PLACES:
+        raise ArithmeticError
+    return left >> right
+
+
+MOST_PLACES = 64
+"""By fewer places than that an integer is shifted; else what comes of it is not defined (MLIR, dialect `arith`)."""
 BINARY: dict[type[Operation], Callable[[int, int], int]] = {
     arith.AddiOp: operator.add,
     arith.SubiOp: operator.sub,
@@ -54,6 +68,9 @@ BINARY: dict[type[Operation], Callable[[int, int], int]] = {
     arith.RemUIOp: _remainder,
     arith.MinSIOp: min,
     arith.MaxSIOp: max,
+    arith.ShLIOp: _shifted_left,
+    arith.ShRSIOp: _shifted_right,
+    arith.ShRUIOp: _shifted_right,
 }
 """Kind of op -> what it computes of two integers that do not overflow."""
 CONVERSIONS: frozenset[type[Operation]] = frozenset({arith.ExtSIOp, arith.ExtUIOp, arith.TruncIOp, arith.IndexCastOp})
@@ -79,13 +96,12 @@ def formula_of(value: SSAValue) -> Formula:
 
 
 def _formula_of_argument(value: BlockArgument) -> Formula:
-    around = value.block.parent_op()
-    if around is None:
-        return ("data", value)
-    if isinstance(around, WarpSpecializePartitionsOp):
-        return formula_of(around.operands[value.index])
-    is_of_kernel = isinstance(around, FuncOp) and value.block is around.body.first_block
-    return ("argument", value.index) if is_of_kernel else ("data", value)
+    captured = behind_captures(value)
+    if captured is not value:
+        return formula_of(captured)
+    function = FunctionOpInterface.of(value.block.parent_op())
+    is_of_function = function is not None and value.block is function.function_body.first_block
+    return ("argument", value.index) if is_of_function else ("data", value)
 
 
 def leaves_of(formula: Formula) -> Iterator[Formula]:
@@ -119,7 +135,7 @@ def turns_of(count: Count, given: Mapping[Formula, int]) -> int | None:
     try:
         lower, upper, step = (number_of(part, given) for part in count)
         return max(0, -((lower - upper) // step))
-    except ZeroDivisionError:
+    except ArithmeticError:
         return None
 
 

@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation
 
 from tileas_xdsl.checker.verdict.deciding import Decision, Subject, decide
 from tileas_xdsl.checker.verdict.excluded_calls import ExcludedCalls
 from tileas_xdsl.checker.verdict.report import Finding, Report
 from tileas_xdsl.checker.verdict.ring_depths import deepest
 from tileas_xdsl.machine.core.deadline import TimeUpError
-from tileas_xdsl.machine.core.violations import UndecidedError, UndefinedCallError
+from tileas_xdsl.machine.core.violations import OutOfBoundsError, UndecidedError, UndefinedCallError
 
 if TYPE_CHECKING:
     from tileas_xdsl.checker.decisions.parts import Failures
@@ -82,6 +82,10 @@ class Case:
         self._seen: set[object] = set()
         self.right: list[Sequence[int]] = []
         """The values that were executed and found right."""
+        self.calls: list[Sequence[int]] = []
+        """All values about which is decided."""
+        self.heads: dict[Block, int] = {}
+        """The head of a loop -> the largest number of an iteration that began there in one of these calls."""
         self.waits: dict[Operation, dict[int | None, None]] = {}
         """The waits for counts and tokens that were executed -> how many each left unfinished; None for a token."""
 
@@ -114,7 +118,29 @@ class Case:
             self.report.undecided.append(str(error))
             self.report.stopped_at.append(error.op)
             return
+        self._take(values, decision)
+
+    def check_further(self, values: Sequence[int]) -> bool:
+        """
+        The same for a call that nothing but the length of loops asks for. Returns whether it was decided: what cannot
+        be decided there, takes too long or leaves an array is not reported.
+        """
+        self.tell(self.call(values))
+        try:
+            decision = decide(self.subject, self.scalars(values), leaves_arrays=True)
+        except (OutOfBoundsError, UndefinedCallError, UndecidedError):
+            return False
+        if decision.doubt is not None and not decision.violations:
+            return False
+        self._take(values, decision)
+        return True
+
+    def _take(self, values: Sequence[int], decision: Decision) -> None:
+        """Report a decision, and keep what is needed later."""
         self._report(values, decision)
+        self.calls.append(values)
+        for head, number in decision.machine.heads.items():
+            self.heads[head] = max(number, self.heads.get(head, 0))
         if not self.is_open:
             self._keep(values, decision.machine)
 

@@ -25,6 +25,7 @@ from tileas_xdsl.checker.verdict.checking_turns import check_turns
 from tileas_xdsl.checker.verdict.collector import seldom_collecting
 from tileas_xdsl.checker.verdict.deciding import Assumptions, Subject
 from tileas_xdsl.checker.verdict.long_loops import generalised
+from tileas_xdsl.checker.verdict.longer_loops import short_loops, try_longer_loops
 from tileas_xdsl.checker.verdict.loop_bounds import bounding_arguments, made_up_extent, switching_arguments
 from tileas_xdsl.checker.verdict.over_waits import look_for_over_waits
 from tileas_xdsl.checker.verdict.proving import check_every_trip_count, holds_with_open_loops, is_proved_at_once
@@ -329,8 +330,17 @@ def _decide(case: Case, counts: tuple[int, ...], *, may_add_counts: bool) -> tup
         check_every_trip_count(case, tried)
         if not case.is_open and not case.is_bounded and case.judges_waits and case.subject.judges_waits:
             look_for_over_waits(case, tried, partial(_is_safe_as, case, counts))
+    if not case.is_open and (case.is_bounded or not report.tries_every_trip_count):
+        _look_at_lengths(case, tried, may_add_counts=may_add_counts)
     report.left_out += [f"@{case.name}: {calls}" for calls in case.left_out.sentences()]
     return tuple(count for count in tried if (count,) not in case.left_out)
+
+
+def _look_at_lengths(case: Case, tried: tuple[int, ...], *, may_add_counts: bool) -> None:
+    """Try calls in which loops turn as often as `tried` says, of what is not proved; note the loops that do not."""
+    if may_add_counts and not case.is_open and case.out_of_time is None:
+        try_longer_loops(case, tried)
+    case.report.short_loops += short_loops(case, tried)
 
 
 def _is_safe_as(case: Case, counts: tuple[int, ...], op: Operation, body: Region) -> bool:

@@ -50,13 +50,21 @@ from tileas_xdsl.machine.core.calling import execute, execute_on
 from tileas_xdsl.machine.core.code import Code
 from tileas_xdsl.machine.core.conflicts import violation_of_conflict
 from tileas_xdsl.machine.core.deadline import NO_DEADLINE, Deadline, TimeUpError
-from tileas_xdsl.machine.core.evidence import Misuse, Unordered
+from tileas_xdsl.machine.core.evidence import Unordered
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.opaque_numbers import Grid, OpaqueNumber, PartsOfArrays, SumOfIds
 from tileas_xdsl.machine.core.orders import Lazy, Order, Random
 from tileas_xdsl.machine.core.standstill import deadlock_of
-from tileas_xdsl.machine.core.violations import MistakeError, Party, UndecidedError, Violation, ViolationKind
+from tileas_xdsl.machine.core.violations import (
+    MistakeError,
+    OutOfBoundsError,
+    Party,
+    UndecidedError,
+    Violation,
+    ViolationKind,
+    report_mistake,
+)
 from tileas_xdsl.machine.core.what_if import WhatIf
 from tileas_xdsl.machine.parts.barriers import judge_open_phases
 
@@ -188,16 +196,19 @@ class Decision:
     executions: int = 1
 
 
-def decide(subject: Subject, scalars: Mapping[str, int]) -> Decision:
+def decide(subject: Subject, scalars: Mapping[str, int], *, leaves_arrays: bool = False) -> Decision:
     """
     Decide whether the call of `subject` with the integer arguments `scalars` is right.
 
     Raises `UndecidedError` where control flow depends on data, `TimeUpError` where the deadline passes before anything
-    wrong is found, `UnsupportedError` for ops without a meaning.
+    wrong is found, `UnsupportedError` for ops without a meaning; and `OutOfBoundsError`, if `leaves_arrays`, where an
+    access reaches outside an array, which is a mistake else.
     """
     try:
         return _decided(subject, scalars)
     except MistakeError as error:
+        if leaves_arrays and isinstance(error, OutOfBoundsError):
+            raise
         return _mistaken(subject, scalars, error)
 
 
@@ -208,13 +219,7 @@ def _mistaken(subject: Subject, scalars: Mapping[str, int], error: MistakeError)
     machine.guide = ScriptedAnswers({})
     with suppress(MistakeError, TimeUpError):
         subject.execute(machine, scalars)
-    agent = next((each for each in machine.live if each.current_op is error.op), None)
-    if agent is None:
-        violation = error.violation("", ())
-        machine.report(violation)
-    else:
-        violation = error.violation(agent.name, agent.iteration)
-        machine.report(violation, Misuse(agent, [*error.things, agent], violation.parties))
+    report_mistake(machine, error)
     return Decision(machine, list(machine.violations.values()), executions=2)
 
 

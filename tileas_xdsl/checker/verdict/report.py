@@ -138,6 +138,10 @@ class Report:
     """What takes `trip_counts`, by name: arguments, an id that decides something, the turns of loops over blocks."""
     may_be_negative: list[str] = field(default_factory=list[str])
     """The arguments among these: a caller may give negative numbers."""
+    also_tried: dict[str, tuple[int, ...]] = field(default_factory=dict[str, "tuple[int, ...]"])
+    """Further numbers of arguments that were tried so that loops turn as often as `trip_counts` say."""
+    short_loops: list[str] = field(default_factory=list[str])
+    """What loops do not reach in any call that was tried: `a turn of 'scf.for'`."""
     fixed: dict[str, int] = field(default_factory=dict[str, int])
     """The arguments to which the caller gave a number, by name."""
     only_tried: dict[str, tuple[int, ...]] = field(default_factory=dict[str, "tuple[int, ...]"])
@@ -167,6 +171,8 @@ class Report:
         self.bounded += [reason for reason in dict.fromkeys(other.bounded) if reason not in self.bounded]
         self.assumed |= other.assumed
         self.only_tried |= other.only_tried
+        self.also_tried |= other.also_tried
+        self.short_loops += [loop for loop in dict.fromkeys(other.short_loops) if loop not in self.short_loops]
         self.varied += [name for name in other.varied if name not in self.varied]
         self.may_be_negative += [name for name in other.may_be_negative if name not in self.may_be_negative]
 
@@ -189,13 +195,14 @@ class Report:
     @property
     def scope(self) -> Scope:
         """What the verdict holds for, beside the trip counts that its line names."""
-        tried = {} if self.is_proved else dict.fromkeys(self.varied, self.trip_counts)
+        tried = {} if self.is_proved else {name: self._tried(name) for name in self.varied}
         signs = map(NOT_NEGATIVE.about, self.may_be_negative if self.is_proved else ())
         asked_for = [UNFENCED_REFILLS] if self.tolerated else []
         asked_for += [] if self.threads is None else [THREADS_GIVEN.about(str(self.threads))]
         of_proofs = () if self.is_proved else OF_PROOFS
         assumed = [*signs, *asked_for, *(each for each in self.assumed if each.what not in of_proofs)]
-        return scope_of(self.fixed, {**tried, **self.only_tried}, assumed, self.left_out, self.arguments)
+        short = () if self.is_proved else self.short_loops
+        return scope_of(self.fixed, {**tried, **self.only_tried}, assumed, self.left_out, self.arguments, short)
 
     @property
     def kinds(self) -> list[str]:
@@ -223,6 +230,8 @@ class Report:
             return f"unsafe: {', '.join(self.kinds)}"
         given = [f"{name} = {value}" for name, value in self.fixed.items()]
         given += [f"{name} in {span(numbers)}" for name, numbers in self.only_tried.items()]
+        if not self.is_proved and not self.short_loops:
+            given += [f"{name} in {span(self._tried(name))}" for name in self.also_tried]
         with_ = [f"with {', '.join(given)}"] if given else []
         return ", ".join([" for ".join([str(self.verdict), *self._covered]), *with_])
 
@@ -237,9 +246,15 @@ class Report:
         """The trip counts or extents that the verdict is about; empty where no argument varies."""
         if self.is_proved:
             return self._proved
+        if self.varies_trip_counts and self.short_loops:
+            return [", ".join(f"{name} in {span(self._tried(name))}" for name in self.varied)]
         if self.varies_trip_counts:
             return [f"trip counts {span(self.trip_counts)}"]
         return [f"open extents of {DYNAMIC_EXTENT}"] if self.makes_up_extents else []
+
+    def _tried(self, name: str) -> tuple[int, ...]:
+        """The numbers that the argument `name` took."""
+        return (*self.trip_counts, *self.also_tried.get(name, ()))
 
     @property
     def _proved(self) -> list[str]:
@@ -305,7 +320,11 @@ def _proof_data(proof: Proof) -> dict[str, Any]:
 
 
 def span(counts: tuple[int, ...]) -> str:
-    """`0..8` for a run of numbers, else the numbers."""
-    if len(counts) > 2 and counts == tuple(range(counts[0], counts[-1] + 1)):
-        return f"{counts[0]}..{counts[-1]}"
-    return ", ".join(map(str, counts))
+    """`0..8, 64` for a run of numbers, and one beside it."""
+    runs: list[list[int]] = []
+    for count in counts:
+        if runs and count == runs[-1][-1] + 1:
+            runs[-1].append(count)
+        else:
+            runs.append([count])
+    return ", ".join(f"{run[0]}..{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs)

@@ -36,11 +36,13 @@ class Scope:
     """Clauses, in the order in which the program came to rest on them."""
     left_out: tuple[str, ...] = ()
     """Calls that were left out: sentences."""
+    short_loops: tuple[str, ...] = ()
+    """Turns of loops that no call has made which was tried: noun phrases."""
 
     @property
     def clauses(self) -> list[str]:
         """The end of the last line of a report: one clause each for what was assumed and left out."""
-        kinds = {"assumed": self.assumed, "left out": self.summed_up}
+        kinds = {"not tried": self.short_loops, "assumed": self.assumed, "left out": self.summed_up}
         return [f"{kind}: {'; '.join(clauses)}" for kind, clauses in kinds.items() if clauses]
 
     @property
@@ -60,6 +62,7 @@ class Scope:
             "tried": {name: list(numbers) for name, numbers in self.tried},
             "assumed": list(self.assumed),
             "left_out": list(self.left_out),
+            "short_loops": list(self.short_loops),
         }
 
 
@@ -69,6 +72,7 @@ def scope_of(
     assumed: Iterable[Assumption],
     left_out: Iterable[str],
     arguments: Sequence[str] = (),
+    short_loops: Iterable[str] = (),
 ) -> Scope:
     """The scope from what a report has collected, of functions with `arguments`."""
     return Scope(
@@ -76,6 +80,7 @@ def scope_of(
         tuple((name, tuple(numbers)) for name, numbers in tried.items()),
         tuple(in_words(assumed, arguments)),
         tuple(left_out),
+        tuple(short_loops),
     )
 
 

@@ -47,7 +47,7 @@ from tileas_xdsl.machine.core.threads import by_thread, own_copies
 from tileas_xdsl.machine.core.threads.clusters import BlockOfCluster, name_in_block
 from tileas_xdsl.machine.core.threads.hardware import Active, PerThread, Threads
 from tileas_xdsl.machine.core.values import UNKNOWN
-from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError, way_back_into_bounds
+from tileas_xdsl.machine.core.violations import UndecidedError, out_of_bounds
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.execution import Machine
@@ -428,14 +428,11 @@ class Agent:
         return f" in iteration {', '.join(map(str, self.iteration))}" if self.iteration else ""
 
     def check_bounds(self, view: View, op: Operation) -> None:
-        """Raise `UnsupportedError` where `view` reaches outside its object."""
+        """Raise `OutOfBoundsError` where `view` reaches outside its object."""
         if not view.in_bounds():
             region, base = view.region, view.base
-            raise UnsupportedError(
-                op,
-                f"reaches outside '{base.name}'{self.in_iteration}: bytes {region.start} to "
-                f"{region.stop} of {base.size}; {way_back_into_bounds(region.start)}",
-            )
+            where = f"{self.in_iteration}: bytes {region.start} to {region.stop} of {base.size}"
+            raise out_of_bounds(op, base, where, region.start)
 
     # Asynchronous work ---------------------------------------------------------------------------------------------
 
@@ -696,6 +693,9 @@ class Agent:
     def begin_iteration(self, body: Block, outside: tuple[int, ...], number: int) -> None:
         """Iteration `number` of the loop around `body` begins; `outside` are those of the loops around it."""
         self.iteration = (*outside, number)
+        heads = self.machine.heads
+        if number >= heads.get(body, 0):
+            heads[body] = number
         if self.machine.clock is not None:
             self.machine.clock.begin_iteration(self, body, outside)
 

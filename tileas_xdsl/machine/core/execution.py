@@ -163,6 +163,8 @@ class Machine:
     """What another grid may have done to an object that is now accessed for the first time, if there is one."""
     at_end: list[Callable[[Agent], None]] = field(default_factory=list[Callable[[Agent], None]])
     """Checks to run when the first agent has ended."""
+    heads: dict[Block, int] = field(default_factory=dict[Block, int])
+    """The head of a loop -> the largest number of an iteration that has begun there."""
     _histories: dict[int, AccessHistory] = field(default_factory=dict[int, AccessHistory])
     _pending: dict[AsyncWork, None] = field(default_factory=dict[AsyncWork, None])
     _agents_made: int = 0

@@ -19,6 +19,7 @@ from tileas_xdsl.machine.core.evidence import Misuse
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent
     from tileas_xdsl.machine.core.execution import Machine
+    from tileas_xdsl.machine.core.memory import MemoryObject
     from tileas_xdsl.machine.core.trace import Happening
 
 
@@ -137,11 +138,6 @@ class UnsupportedError(Exception):
         super().__init__(f"{prefix}error: '{op_name(op)}' op {reason}")
 
 
-def way_back_into_bounds(start: int) -> str:
-    """What to do where an op reaches outside an object, from `start` on: larger sizes help behind its end only."""
-    return "run it with matching sizes, or fix the index" if start >= 0 else "no size has that place: fix the index"
-
-
 class UndefinedCallError(UnsupportedError):
     """An operand of an op has a value that makes it undefined: the function is not defined for these arguments."""
 
@@ -187,6 +183,32 @@ class MistakeError(UnsupportedError):
             rule if role else "what the manual of the op asks for",
             stuck=True,
         )
+
+
+def report_mistake(machine: Machine, error: MistakeError) -> None:
+    """Report `error`, which has ended the execution on `machine`, as a violation of the agent that stands there."""
+    agent = next((each for each in machine.live if each.current_op is error.op), None)
+    if agent is None:
+        machine.report(error.violation("", ()))
+    else:
+        violation = error.violation(agent.name, agent.iteration)
+        machine.report(violation, Misuse(agent, [*error.things, agent], violation.parties))
+
+
+class OutOfBoundsError(MistakeError):
+    """An access reaches outside an object."""
+
+
+def out_of_bounds(op: Operation, base: MemoryObject, where: str, start: int, way_out: str = "") -> UnsupportedError:
+    """
+    The error to raise where `op` reaches outside `base`: `where` says how far, and `start` is the first place.
+
+    That is a mistake of the program, unless a check has made up the size of `base`.
+    """
+    # Larger sizes help behind the end only.
+    sizes = "run it with matching sizes, or fix the index" if start >= 0 else "no size has that place: fix the index"
+    kind = UnsupportedError if base.is_open and start >= 0 else OutOfBoundsError
+    return kind(op, f"reaches outside '{base.name}'{where}; {way_out or sizes}")
 
 
 class NoMeaningError(Exception):

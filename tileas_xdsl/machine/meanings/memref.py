@@ -33,7 +33,7 @@ from tileas_xdsl.machine.core.memory import Cell, MemoryObject, View, row_major_
 from tileas_xdsl.machine.core.op_facts import TakesPerThread, Tells
 from tileas_xdsl.machine.core.standings import Answer, continuation, give_results
 from tileas_xdsl.machine.core.values import UNKNOWN, ElementType, unsigned, wrap
-from tileas_xdsl.machine.core.violations import UnsupportedError, way_back_into_bounds
+from tileas_xdsl.machine.core.violations import UnsupportedError, out_of_bounds
 from tileas_xdsl.machine.meanings.arith import dense_array
 from tileas_xdsl.machine.parts.atomics import update
 from tileas_xdsl.machine.parts.globals import global_object
@@ -177,11 +177,8 @@ def element_at(agent: Agent, op: Operation, value: Any, indices: Sequence[Any]) 
     for dimension, (index, extent, stride) in enumerate(zip(indices, view.shape, view.strides, strict=True)):
         place = agent.known(index, op, ADDRESS)
         if not 0 <= place < extent:
-            raise UnsupportedError(
-                op,
-                f"reaches outside '{view.base.name}'{agent.in_iteration}: index {place} of dimension "
-                f"{dimension}, which has {extent}; {way_back_into_bounds(place)}",
-            )
+            where = f"{agent.in_iteration}: index {place} of dimension {dimension}, which has {extent}"
+            raise out_of_bounds(op, view.base, where, place)
         offset += place * stride
     return View(view.base, offset, (), (), view.element, view.origin)
 

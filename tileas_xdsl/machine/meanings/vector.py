@@ -20,7 +20,7 @@ from tileas_xdsl.machine.core.meaning import effect
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.op_facts import TakesPerThread
 from tileas_xdsl.machine.core.values import UNKNOWN
-from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.core.violations import UnsupportedError, out_of_bounds
 from tileas_xdsl.machine.meanings.memref import element_at, element_to_read
 from tileas_xdsl.machine.tiles.numerics import view_of
 from tileas_xdsl.machine.tiles.unknown_places import ADDRESS
@@ -115,11 +115,9 @@ def _reached(agent: Agent, op: Transfer, buffer: Any, indices: Sequence[Any], sh
     for axis, length in enumerate(shape):
         there = max(0, min(length, view.shape[lead + axis] - places[lead + axis]))
         if places[lead + axis] < 0 or (there < length and op.in_bounds.data[axis].value.data):
-            raise UnsupportedError(
-                op,
-                f"reaches outside '{view.base.name}'{agent.in_iteration}: {length} elements from index "
-                f"{places[lead + axis]} on, of {view.shape[lead + axis]}; say in_bounds = false, or fix the index",
-            )
+            start, extent = places[lead + axis], view.shape[lead + axis]
+            where = f"{agent.in_iteration}: {length} elements from index {start} on, of {extent}"
+            raise out_of_bounds(op, view.base, where, start, "say in_bounds = false, or fix the index")
         extents.append(there)
     # Where nothing is reached the address does not matter.
     first = element_at(agent, op, buffer, places if all(extents) else [*places[:lead], *(0 for _ in shape)])

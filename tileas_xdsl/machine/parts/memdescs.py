@@ -34,7 +34,7 @@ from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.memory import MemoryObject, View, row_major_strides
 from tileas_xdsl.machine.core.state import Canvas, OwnPart, SharedPart
 from tileas_xdsl.machine.core.values import ElementType, element_type
-from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
+from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError, out_of_bounds
 from tileas_xdsl.machine.parts.blocks_alone import blocks_of_cluster
 from tileas_xdsl.machine.tiles.pointers import BYTE, Pointer
 
@@ -277,7 +277,8 @@ def subview(op: Operation, view: View, offsets: list[int], kind: MemDescType) ->
     if len(offsets) != len(view.shape) or len(kind.extents) != len(view.shape):
         raise UnsupportedError(op, f"cuts {len(kind.extents)} dimensions out of {len(view.shape)}")
     if any(o < 0 or o + n > extent for o, n, extent in zip(offsets, kind.extents, view.shape, strict=True)):
-        raise UnsupportedError(op, f"reaches outside '{view.base.name}'")
+        where = f": {kind.extents} from {offsets} on, of {list(view.shape)}"
+        raise out_of_bounds(op, view.base, where, min(offsets, default=0))
     return view.slice(offsets, kind.extents)
 
 

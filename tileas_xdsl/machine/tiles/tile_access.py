@@ -23,7 +23,7 @@ from tileas_xdsl.dialects.tiles.policies import PaddingValue
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.happens_before import Proxy
 from tileas_xdsl.machine.core.memory import View
-from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.core.violations import UnsupportedError, out_of_bounds
 from tileas_xdsl.machine.tiles.numerics import element_of
 from tileas_xdsl.machine.tiles.pointers import Pointer
 from tileas_xdsl.machine.tiles.tiled_views import (
@@ -70,7 +70,7 @@ def pieces_at(
     The parts of a tile (or scalar) of type `tile` that lie in memory at `place`. Of an access that only `reads`, the
     coordinates need not be known when checking (`unknown_places`).
 
-    Raises `UnsupportedError` where it was promised to lie inside and does not.
+    Raises `OutOfBoundsError` where it was promised to lie inside and does not.
     """
     base = agent.known(place.base, op, "reaches memory through")
     if isinstance(base, PointerTile):
@@ -113,12 +113,9 @@ def _check_bounds(agent: Agent, op: Operation, window: TileWindow, place: Place,
         promised[rank - len(place.in_bounds) :] = place.in_bounds
     outside = [axis for axis in window.sticks_out() if promised[axis]]
     if outside:
-        raise UnsupportedError(
-            op,
-            f"reaches outside '{window.of.array.base.name}'{agent.in_iteration}: axis {outside[0]} from "
-            f"element {window.start[outside[0]]}, of an array of shape {window.of.array.shape}; run it with matching "
-            "sizes, or fix the index",
-        )
+        start, array = window.start[outside[0]], window.of.array
+        where = f"{agent.in_iteration}: axis {outside[0]} from element {start}, of an array of shape {array.shape}"
+        raise out_of_bounds(op, array.base, where, start)
 
 
 def bounds_of(in_bounds: DenseArrayBase[Any] | None) -> Sequence[bool] | None:
