@@ -103,7 +103,7 @@ def check_one(
     is_asynchronous = any(word in text for word in ASYNCHRONOUS)
     began = time.process_time()
     try:
-        report = report_on(name, target, text, {}, timeout)
+        report = report_on(name, target, text, {}, timeout, None)
         outcome, reason = outcome_of(report.report)
     except InputError as error:
         outcome, reason = "refused", str(error).splitlines()[0]

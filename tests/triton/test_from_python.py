@@ -207,3 +207,9 @@ def test_tensors_are_what_triton_asks_of_torch() -> None:
     assert tx.tensor("i32").numel() == 1
     with pytest.raises(InputError, match="'fp17' is no type of elements"):
         tx.tensor("fp17", 1)
+
+
+def test_a_check_ends_after_so_many_steps() -> None:
+    report = tx.check(kernels.fenced_stores, constexprs={"MISTAKE": 0}, steps=10, **FENCED)
+    assert report.verdict is Verdict.UNDECIDED
+    assert "after 10 steps; give it more by --steps" in report.text

@@ -11,8 +11,9 @@ import pytest
 
 from tests.support.ir import parse
 from tileas_xdsl.checker.verdict.checking import check
-from tileas_xdsl.checker.verdict.report import Report
+from tileas_xdsl.checker.verdict.report import Report, Verdict
 from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.running import run
 
 HEAD = """
 #blocked = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
@@ -175,3 +176,23 @@ def test_a_ring_before_its_lowering_is_refused_by_name() -> None:
     rings = "!ttg.memdesc<2x128xf16, #shared, #smem, mutable>"
     with pytest.raises(UnsupportedError, match="dump the module behind nvws-lower-warp-group"):
         checked(f"%a: {rings}", f"%r = nvws.aref.create %a : <[{rings}]>")
+
+
+def test_a_tile_has_no_numbers_in_a_run() -> None:
+    """What a run cannot compute is refused by the op, with a way out."""
+    text = f"{HEAD}tt.func @f() {{\n%m = ttg.local_alloc : () -> {VIEW}\n%x = ttg.local_load %m : {VIEW} -> {TILE}"
+    module = parse(f"{text}\ntt.return\n}}\n}}")
+    assert check(module).verdict is Verdict.SAFE
+    with pytest.raises(UnsupportedError, match=r"'ttg.local_load' op accesses 'm', .* no numbers in a run; check the"):
+        run(module, None)
+
+
+@pytest.mark.parametrize("name", ["%arg0", "%0"])
+def test_numbered_arguments_are_called_as_in_python(name: str) -> None:
+    loop = (
+        f"%c0 = arith.constant 0 : i32\n%c1 = arith.constant 1 : i32\nscf.for %i = %c0 to {name} step %c1 : i32 {{\n}}"
+    )
+    report = checked(f'{name}: i32 loc("turns"("kernel.py":3:0))', loop)
+    assert report.arguments == ["turns"]
+    assert report.last_line == "safe for every trip count; assumed: turns >= 0"
+    assert checked('%n: i32 loc("turns"("kernel.py":3:0))', loop.replace(name, "%n")).arguments == ["n"]

@@ -54,7 +54,9 @@ class KernelReport:
     __repr__ = __str__
 
 
-def report_on(kernel: str, target: str, ttgir: str, args: Mapping[str, int], timeout: float | None) -> KernelReport:
+def report_on(
+    kernel: str, target: str, ttgir: str, args: Mapping[str, int], timeout: float | None, steps: float | None
+) -> KernelReport:
     """
     Check the text `ttgir` of a kernel, in which `args` fixes scalar arguments.
 
@@ -63,7 +65,7 @@ def report_on(kernel: str, target: str, ttgir: str, args: Mapping[str, int], tim
     name = _file_name(kernel, target)
     module = parse_module(ttgir, name, full_context())
     with machine_errors(Source(name, ttgir)):
-        return KernelReport(kernel, target, ttgir, check(module, args=args, timeout=timeout))
+        return KernelReport(kernel, target, ttgir, check(module, args=args, timeout=timeout, steps=steps))
 
 
 def _file_name(kernel: str, target: str) -> str:

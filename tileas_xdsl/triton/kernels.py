@@ -29,6 +29,7 @@ def check(
     target: str = "sm_90",
     args: Mapping[str, int] | None = None,
     timeout: float | None = TIMEOUT,
+    steps: float | None = None,
     **options: Any,
 ) -> KernelReport:
     """
@@ -36,7 +37,7 @@ def check(
 
     `signature` maps the names of arguments to types; `constexprs` gives the compile-time constants, which may be left
     out of it. `args` fixes scalar arguments to numbers, `timeout` ends the check after so many seconds of processor
-    time (None: never; without it after as many steps as `tileas.check`), and all else are options of Triton:
+    time (None: never), and `steps` after so many steps (as in `tileas.check`). All else are options of Triton:
     `num_warps=8`, `num_stages=2`.
 
     Raises `InputError` where Triton is not there, does not know an argument or an option, or does not compile the
@@ -49,7 +50,7 @@ def check(
     _must_be_options(function, device, options)
     source = source_of(function)(function, given, constants, attributes)
     text = text_of_stages(function, source, device, target, options)
-    return report_on(function.__name__, target, text, args or {}, timeout)
+    return report_on(function.__name__, target, text, args or {}, timeout, steps)
 
 
 def function_of(kernel: Any) -> Any:

@@ -32,6 +32,7 @@ class Launches:
 
     target: str
     timeout: float | None
+    steps: float | None
     reports: list[KernelReport] = field(default_factory=list[KernelReport])
     _known: set[str] = field(default_factory=set[str])
 
@@ -41,7 +42,7 @@ class Launches:
         if text in self._known:
             return
         self._known.add(text)
-        self.reports.append(report_on(function.__name__, self.target, text, {}, self.timeout))
+        self.reports.append(report_on(function.__name__, self.target, text, {}, self.timeout, self.steps))
 
     @property
     def safe(self) -> bool:
@@ -53,20 +54,20 @@ class Launches:
 
 
 @contextmanager
-def checking(target: str, *, timeout: float | None = TIMEOUT) -> Generator[Launches]:
+def checking(target: str, *, timeout: float | None = TIMEOUT, steps: float | None = None) -> Generator[Launches]:
     """
     Inside, launches of Triton's kernels are checked for `target` and not made; nothing is computed.
 
     At the end raises `NotSafeError`, an `AssertionError`, with the reports of those that are not safe, and where
-    nothing was launched. `timeout` is for each kernel, in seconds of processor time. Raises `InputError` for what is
-    refused.
+    nothing was launched. `timeout` is for each kernel, in seconds of processor time, and `steps` as for
+    `tileas_xdsl.check`. Raises `InputError` for what is refused.
     """
     need_triton()
     from triton.runtime.autotuner import Autotuner  # pyright: ignore
     from triton.runtime.jit import JITFunction  # pyright: ignore
 
     device = target_named(target)
-    launches = Launches(target, timeout)
+    launches = Launches(target, timeout, steps)
 
     def compiled(
         function: Any,
@@ -109,7 +110,9 @@ def _launch(kernel: Any, grid: Any = (1,), args: Sequence[Any] = (), **options: 
     kernel[grid](*args, **options)
 
 
-def checked(*targets: str, timeout: float | None = TIMEOUT) -> Callable[[Callable[..., Any]], Callable[..., None]]:
+def checked(
+    *targets: str, timeout: float | None = TIMEOUT, steps: float | None = None
+) -> Callable[[Callable[..., Any]], Callable[..., None]]:
     """
     A decorator for tests: the test gets `launch(kernel, grid=, args=, **options)`, and is called once for each target.
 
@@ -128,7 +131,7 @@ def checked(*targets: str, timeout: float | None = TIMEOUT) -> Callable[[Callabl
             wrong: list[str] = []
             for target in targets:
                 try:
-                    with checking(target, timeout=timeout):
+                    with checking(target, timeout=timeout, steps=steps):
                         test(*args, **fixtures, launch=_launch)
                 except NotSafeError as error:
                     wrong.append(str(error))

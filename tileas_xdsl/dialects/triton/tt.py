@@ -11,6 +11,7 @@ As Triton 3.9 prints it. Sources: the op definitions that Triton's package carri
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import ClassVar, Self
 
@@ -20,6 +21,7 @@ from xdsl.dialects.builtin import (
     DictionaryAttr,
     FunctionType,
     IntegerAttr,
+    NameLoc,
     StringAttr,
     SymbolNameConstraint,
     SymbolRefAttr,
@@ -122,6 +124,7 @@ class FuncOp(IRDLOperation, FunctionOpInterface):
             properties["res_attrs"] = ArrayAttr(result_attributes)
         extra = parser.parse_optional_attr_dict_with_keyword()
         region = parser.parse_optional_region(arguments) or Region()
+        _name_as_in_python(region, arguments)
         return cls.create(properties=properties, attributes=dict(extra.data) if extra else {}, regions=[region])
 
     def print(self, printer: Printer) -> None:
@@ -173,6 +176,19 @@ def _parse_arguments(parser: Parser) -> tuple[list[Attribute], list[Parser.Argum
     if arguments and len(arguments) != len(types):
         parser.raise_error("either all arguments have names, or none has", start)
     return types, arguments, attributes
+
+
+NUMBERED = re.compile(r"arg\d+")
+"""How MLIR calls an argument that has no name in the text."""
+
+
+def _name_as_in_python(body: Region, given: Sequence[Parser.Argument]) -> None:
+    """Call numbered `arguments` as their locations do: `%arg0: i32 loc("n"("kernel.py":3:0))` is `n` in the kernel."""
+    block = body.first_block
+    for argument, parsed in zip(block.args if block is not None else (), given, strict=False):
+        hint, location = argument.name_hint, parsed.location
+        if isinstance(location, NameLoc) and (hint is None or NUMBERED.fullmatch(hint)):
+            argument.name_hint = location.desc.data
 
 
 def _parse_results(parser: Parser) -> tuple[list[Attribute], list[DictionaryAttr]]:

@@ -47,7 +47,7 @@ from tileas_xdsl.machine.core.threads import by_thread, own_copies
 from tileas_xdsl.machine.core.threads.clusters import BlockOfCluster, name_in_block
 from tileas_xdsl.machine.core.threads.hardware import Active, PerThread, Threads
 from tileas_xdsl.machine.core.values import UNKNOWN
-from tileas_xdsl.machine.core.violations import UndecidedError, out_of_bounds
+from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError, out_of_bounds
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.execution import Machine
@@ -405,6 +405,7 @@ class Agent:
         The elements under `view`: an array, a scalar for a view of rank 0, or UNKNOWN when data is not computed. Inside
         an asynchronous scope the value is deferred: it is read when the work is performed.
         """
+        self._must_have_numbers(view, op)
         self.check_bounds(view, op)
         if self.recording is not None:
             return self.recording.load(view, proxy)
@@ -413,6 +414,7 @@ class Agent:
 
     def store(self, view: View, value: Any, op: Operation, proxy: Proxy = Proxy.GENERIC) -> None:
         """Write `value` (array, scalar or UNKNOWN) to the bytes under `view`."""
+        self._must_have_numbers(view, op)
         self.check_bounds(view, op)
         if self.recording is not None:
             self.recording.store(view, value, proxy)
@@ -426,6 +428,15 @@ class Agent:
     def in_iteration(self) -> str:
         """` in iteration 3, 0`, for messages: of each loop around, outermost first; nothing outside of loops."""
         return f" in iteration {', '.join(map(str, self.iteration))}" if self.iteration else ""
+
+    def _must_have_numbers(self, view: View, op: Operation) -> None:
+        """Raise `UnsupportedError` in a run where `view` has no numbers: tiles of Triton's are not computed."""
+        if self.machine.with_data and view.base.data is None:
+            raise UnsupportedError(
+                op,
+                f"accesses '{view.base.name}', and tiles of Triton's have no numbers in a run; check the program, "
+                "which needs none, or run it in Triton's interpreter by TRITON_INTERPRET=1",
+            )
 
     def check_bounds(self, view: View, op: Operation) -> None:
         """Raise `OutOfBoundsError` where `view` reaches outside its object."""
