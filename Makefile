@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test test-full lint types unit filecheck bench compare-tvm zoo pictures screenshots triton-texts mutate docs clean
+.PHONY: demo test test-full verdicts lint types unit filecheck bench compare-tvm zoo pictures screenshots triton-texts mutate docs clean
 
 test: lint types unit filecheck
 
@@ -34,6 +34,12 @@ unit: $(INSTALLED)
 # The corpora of random programs at full size, of which `unit` takes samples, with a report at the end.
 test-full: $(INSTALLED)
 	TILEAS_CASES=full $(BIN)/python -m pytest -m corpus -n auto --dist worksteal
+
+# The verdicts of all programs, alone and beside two busy processes: they are the same.
+verdicts: $(INSTALLED)
+	@mkdir -p build
+	$(BIN)/python -m bench.verdicts > build/verdicts
+	$(BIN)/python -m bench.verdicts --beside 2 | diff build/verdicts -
 
 filecheck: $(INSTALLED)
 	$(BIN)/lit tests/filecheck

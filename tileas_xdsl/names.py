@@ -21,12 +21,14 @@ DIALECTS: dict[str, tuple[str, str]] = {
     "cute": ("cute", "Cute"),
     "nv_tileaa": ("nv_tileaa", "NvTileAA"),
     "nv_tileas": ("nv_tileas", "NvTileAS"),
+    "nvg": ("triton.nvg", "NVG"),
     "nvgpu": ("nvgpu", "NVGPU"),
     "nvvm": ("nvvm.dialect", "NVVM"),
     "nvws": ("triton.nvws", "NVWS"),
     "rocdl": ("rocdl", "ROCDL"),
     "tt": ("triton.tt", "TT"),
     "ttg": ("triton.ttg", "TTG"),
+    "tti": ("triton.tti", "TTI"),
     "ttng": ("triton.ttng", "TTNG"),
 }
 """Dialect name -> (module below `tileas_xdsl.dialects`, the `Dialect` object in it)."""

@@ -278,6 +278,13 @@ nvws.aref.put.exit %ring, %k [#nvws.async_op<tma_load>] : <[{N}]>, !ttg.async.to
 nvws.descriptor_load %d[%i, %i] 128 %a : {D}, i32, i32, {M}
 nvws.descriptor_gather %d[%w, %i] 128 %a : {D}, tensor<8x8xi32>, i32, {M}
 nvws.clc_try_cancel %a : {M}
+%r = ttng.clc_try_cancel_sync : tensor<2xi64>
+%r = tti.experimental_gsan_atomic_cas acq_rel, gpu, %s1, %i, %i : (!tt.ptr<i32>, i32, i32) -> i32
+%r = tti.experimental_gsan_atomic_rmw add, relaxed, sys, %s1, %i, %c {{allocation.offset = 0 : i32}} : (!tt.ptr<i32>, i32, i1) -> i32
+%r = tti.experimental_fpsan_embed %t : ({T}) -> tensor<8x8xi16>
+%r = tti.experimental_fpsan_unembed %w : (tensor<8x8xi32>) -> tensor<8x8xf32>
+%r = tti.experimental_memdesc_to_i32 %a : {M}
+%r = nvg.ld_acquire acquire, gpu, %s1 : (!tt.ptr<i32>) -> i32
 %r = amdg.extract_slice %t [0, 4] : {T} to tensor<8x4xf16>
 %r = amdg.concat %t, %t : {T}, {T} -> tensor<16x8xf16>
 %r = amdg.in_thread_transpose %t : {T} -> {T}
@@ -290,7 +297,7 @@ nvws.clc_try_cancel %a : {M}
 ARGUMENTS = (
     f"%i: i32, %w: tensor<8x8xi32>, %l: i64, %o: i16, %z: i128, %c: i1, %h: f16, %f: f32, %p: !tt.ptr<f16>, %q: {P}, %t: {T}, "
     f"%m: tensor<8x8xi1>, %d: {D}, %e: !ttng.tensordesc_im2col<8x8xf16>, %a: {M}, %b: {B}, %x: {TM}, %y: {SC}, "
-    f"%k: !ttg.async.token, %n: {N}, %ring: !nvws.aref<[{N}]>"
+    f"%k: !ttg.async.token, %n: {N}, %ring: !nvws.aref<[{N}]>, %s1: !tt.ptr<i32>"
 )
 
 REGIONS = """
@@ -314,7 +321,7 @@ def test_an_op_prints_as_it_was_written(line: str) -> None:
     printed = print_ttgir(module)
     expected = parse(within_function(line))
     assert print_ttgir(expected) == printed
-    name = re.search(r"(?:tt\w*|amdg|nvws)\.[\w.]+", line)
+    name = re.search(r"(?:tt\w*|amdg|nvws|nvg)\.[\w.]+", line)
     assert name is not None
     found = next(
         row.strip() for row in printed.splitlines() if f"{name[0]} " in f"{row.strip()} " and "tt.func" not in row

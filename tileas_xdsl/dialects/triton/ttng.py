@@ -607,6 +607,18 @@ class CLCTryCancelOp(TritonOp):
 
 
 @irdl_op_definition
+class CLCTryCancelSyncOp(TritonOp):
+    """`%r = ttng.clc_try_cancel_sync : tensor<2xi64, ..>`: ask for the work of another block, and have the answer."""
+
+    name = "ttng.clc_try_cancel_sync"
+
+    result = result_def()
+
+    traits = traits_def(TouchesMemory())
+    FORM: ClassVar = "{} : type($result)"
+
+
+@irdl_op_definition
 class CLCLoadResultOp(TritonOp):
     """`%r = ttng.clc_load_result %a : !ttg.memdesc<..> -> i128`: read the answer."""
 
@@ -696,6 +708,7 @@ OPS = (
     ClusterWaitOp,
     FenceMBarrierInitReleaseClusterOp,
     CLCTryCancelOp,
+    CLCTryCancelSyncOp,
     CLCLoadResultOp,
     CLCIsCanceledOp,
     CLCGetProgramIdOp,

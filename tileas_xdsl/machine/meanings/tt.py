@@ -19,7 +19,7 @@ from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.assumptions import GLOBAL_MEMORY, NOT_ASYNCHRONOUS_YET
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.handles import unknown_outcome
-from tileas_xdsl.machine.core.meaning import control, effect, pure, refused, sync, terminators
+from tileas_xdsl.machine.core.meaning import control, effect, pure, sync, terminators
 from tileas_xdsl.machine.core.standings import Answer, give_results
 from tileas_xdsl.machine.core.threads.earlier_grids import (
     launch_dependents,
@@ -27,7 +27,7 @@ from tileas_xdsl.machine.core.threads.earlier_grids import (
     wait_for_earlier_grids,
 )
 from tileas_xdsl.machine.core.values import UNKNOWN
-from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.machine.parts.calls import call_symbol
 from tileas_xdsl.machine.parts.thread_numbers import block_extents, block_ids
 
@@ -131,7 +131,7 @@ def _foreign(_agent: Agent, op: Any, *_operands: Any) -> Any:
     return unknown_outcome(op) if op.results else None
 
 
-refused(
-    "waits for a flag in global memory, which nobody here is seen to set; check the kernel without the wait",
-    tt.AtomicPollOp,
-)
+@effect(tt.AtomicPollOp, opaque=("*",))
+def _poll(_agent: Agent, op: Operation, *_operands: Any) -> None:
+    """Wait for a flag in global memory: whoever sets it may be another block, or another grid."""
+    raise UndecidedError(op, "waits for a flag in global memory, and who sets it is not followed")

@@ -433,6 +433,7 @@ refused(
 refused(
     "takes over the work of another block, which is not modelled; check a kernel whose grid is as large as its work",
     ttng.CLCTryCancelOp,
+    ttng.CLCTryCancelSyncOp,
     ttng.CLCLoadResultOp,
     ttng.CLCIsCanceledOp,
     ttng.CLCGetProgramIdOp,
