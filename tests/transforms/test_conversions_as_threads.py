@@ -16,6 +16,8 @@ from tests.layouts.random_layouts import Pair, pair
 from tests.support.corpora import corpus, sample
 from tests.support.ir import parse, run_passes
 from tests.support.thread_kernels import TO_THREADS, passes
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr
 from tileas_xdsl.layouts.forms import LinearBases
 from tileas_xdsl.layouts.linear import LinearLayout
@@ -99,3 +101,28 @@ def test_what_was_wrong_without_a_word(seed: int, target: str) -> None:
     for source, result in ((given.source, given.target), (given.source, given.source), (given.target, given.target)):
         same = Pair(source, result, given.element_bits, given.kind)
         assert_doubles(as_threads(same, target), same, seed)
+
+
+BY_WAY_OF_MEMORY = """
+!copies = tensor<4x64xf16, #nv_tileas.layout<rmem, blocked<[1, 2], [8, 4], [1, 4], order = [1, 0]>>>
+!lies = tensor<4x64xf16, #nv_tileas.layout<smem, swizzle<128>>>
+!rows = tensor<4x64xf16, #nv_tileas.layout<rmem, blocked<[1, 2], [1, 32], [4, 1], order = [1, 0]>>>
+!m = memref<4x64xf16>
+func.func @f(%x: !m, %y: !m) {
+  %c0 = arith.constant 0 : index
+  %v = nv_tileaa.tiled_load %x[%c0, %c0] : (!m, index, index) -> !copies
+  %s = nv_tileas.convert_layout %v : (!copies) -> !lies
+  %w = nv_tileas.convert_layout %s : (!lies) -> !rows
+  %z = arith.addf %w, %w : !rows
+  nv_tileaa.tiled_store %y[%c0, %c0], %z : (!m, !rows, index, index) -> ()
+  func.return
+}"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_of_lanes_that_hold_copies_one_stores(target: str) -> None:
+    """stmatrix, which whole warps issue, would store each row twice."""
+    threads = run_passes(parse(BY_WAY_OF_MEMORY), passes(ROAD, target))
+    x = (np.arange(4 * 64) % 61).astype(np.float16).reshape(4, 64)
+    assert np.array_equal(run(threads, "f", {"x": x, "y": np.zeros_like(x)}, order="lazy").arrays["y"], x + x)
+    assert check(threads, judge_waits=False, timeout=60).verdict is Verdict.SAFE

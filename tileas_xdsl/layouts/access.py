@@ -15,7 +15,7 @@ from functools import cached_property
 
 from tileas_xdsl.layouts import f2
 from tileas_xdsl.layouts.banks import SHARED, Banks, wavefronts
-from tileas_xdsl.layouts.distributed import LANE, REGISTER, WARP
+from tileas_xdsl.layouts.distributed import LANE, REGISTER, WARP, spare_bits
 from tileas_xdsl.layouts.errors import LayoutError, exponent
 from tileas_xdsl.layouts.linear import LinearLayout
 
@@ -146,6 +146,17 @@ def accesses(
     if not found:
         raise LayoutError(f"elements of {element_bits} bits share a byte that belongs to several threads")
     return sorted(found, key=lambda access: (access.wavefronts, len(access.instructions)))
+
+
+def store_accesses(
+    layout: LinearLayout, memory: LinearLayout, element_bits: int, *, matrix: bool = False, banks: Banks = SHARED
+) -> list[LaneAccess]:
+    """
+    Those of `accesses` that store. Of lanes that hold copies one stores, and stmatrix is issued by whole warps (PTX
+    ISA, "stmatrix"): it would store rows several times.
+    """
+    stores_once = not spare_bits(layout)[LANE]
+    return accesses(layout, memory, element_bits, matrix=matrix and stores_once, banks=banks)
 
 
 def _plain(offsets: LinearLayout, element_bits: int, banks: Banks) -> list[LaneAccess]:

@@ -6,7 +6,7 @@ Between registers that is a plan (`conversion.py`); from shared memory a load, i
 
 from __future__ import annotations
 
-from tileas_xdsl.layouts.access import LaneAccess, accesses
+from tileas_xdsl.layouts.access import LaneAccess, accesses, store_accesses
 from tileas_xdsl.layouts.conversion import Abilities, LayoutPlan, plans
 from tileas_xdsl.layouts.distributed import BLOCK
 from tileas_xdsl.layouts.errors import LayoutError
@@ -35,8 +35,9 @@ def moves(source: LinearLayout, target: LinearLayout, element_bits: int, abiliti
         raise LayoutError("blocks share no shared memory")
     if registers.outputs != memory.outputs:
         raise LayoutError("the two layouts are not of one tile")
-    able = abilities.matrix_loads if is_memory(source) else abilities.matrix_stores
-    return tuple(accesses(registers, memory, element_bits, matrix=able))
+    if is_memory(source):
+        return tuple(accesses(registers, memory, element_bits, matrix=abilities.matrix_loads))
+    return tuple(store_accesses(registers, memory, element_bits, matrix=abilities.matrix_stores))
 
 
 def described(move: Move, *, loads: bool = True) -> str:

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tileas_xdsl.layouts import f2
-from tileas_xdsl.layouts.access import VECTOR_BITS, LaneAccess, accesses
+from tileas_xdsl.layouts.access import VECTOR_BITS, LaneAccess, accesses, store_accesses
 from tileas_xdsl.layouts.banks import SHARED, Banks, together
 from tileas_xdsl.layouts.distributed import LANE, REGISTER
 from tileas_xdsl.layouts.errors import LayoutError, exponent
@@ -81,7 +81,7 @@ def staging(
     for low in _low_bits(source, target, element_bits, matrix_loads, matrix_stores):
         memory = _completed(low, source, target, element_bits, banks)
         try:
-            write = accesses(source, memory, element_bits, matrix=matrix_stores, banks=banks)[0]
+            write = store_accesses(source, memory, element_bits, matrix=matrix_stores, banks=banks)[0]
             read = accesses(target, memory, element_bits, matrix=matrix_loads, banks=banks)[0]
         except LayoutError:
             continue
@@ -107,7 +107,8 @@ def store_staging(
     for width in sorted(SWIZZLES, reverse=True):
         memory = swizzled(source.shape, element_bits, width, order)
         try:
-            found.append((width, memory, accesses(source, memory, element_bits, matrix=matrix_stores)[0]))
+            written = store_accesses(source, memory, element_bits, matrix=matrix_stores)[0]
+            found.append((width, memory, written))
         except LayoutError:
             continue
     return sorted(found, key=lambda choice: (choice[2].wavefronts, len(choice[2].instructions)))

@@ -55,23 +55,17 @@ def store(threads: Threads, held: Registers, target: SharedTile, access: LaneAcc
         else:
             _store_matrices(threads, elements, target.pointer, access)
 
-    of_whole_warps = access.kind != "plain"
-    condition = first_of_copies(threads, access.offsets, of_whole_warps=of_whole_warps)
+    condition = first_of_copies(threads, access.offsets)
     if condition is None:
         build()
     else:
         threads.when(condition, build)
 
 
-def first_of_copies(threads: Threads, layout: LinearLayout, *, of_whole_warps: bool = False) -> SSAValue | None:
-    """
-    Whether this thread is the first of those that hold the same elements; None where no two do. Whole warps, all of
-    whose lanes go on together (`stmatrix`), are the first where their numbers are.
-    """
+def first_of_copies(threads: Threads, layout: LinearLayout) -> SSAValue | None:
+    """Whether this thread is the first of those that hold the same elements; None where no two do."""
     spare = spare_bits(layout)
     spare[WARP] |= _bits_above(layout, threads)
-    if of_whole_warps:
-        spare[LANE] = 0
     return threads.once(("spare", spare[LANE], spare[WARP]), lambda: _has_none_of(threads, spare))
 
 

@@ -19,7 +19,7 @@ from tileas_xdsl.dialects.cute import CuteAtomAttr
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomPlanAttr
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, ConvertLayoutOp, CopyOp, ShuffleOp, ViewOp
 from tileas_xdsl.layouts import f2
-from tileas_xdsl.layouts.access import LaneAccess, accesses
+from tileas_xdsl.layouts.access import LaneAccess, accesses, store_accesses
 from tileas_xdsl.layouts.distributed import representatives
 from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.layouts.exchange import exchange
@@ -103,7 +103,8 @@ def _atom(op: ConvertLayoutOp) -> object:
 
 def _access(registers: Tile, memory: Tile, atom: object, verb: str) -> LaneAccess | None:
     """The access that an atom names; the best one where none is named."""
-    found = accesses(registers.layout, memory.layout, registers.bits, matrix=True)
+    ways = accesses if verb == "ld" else store_accesses
+    found = ways(registers.layout, memory.layout, registers.bits, matrix=True)
     if isinstance(atom, CuteAtomAttr):
         return next((each for each in found if _text(each, verb) == _words(atom)), None)
     return found[0] if found else None
