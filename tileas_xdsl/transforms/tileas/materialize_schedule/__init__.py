@@ -29,6 +29,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.pipeline_root import PipelineRoots
 from tileas_xdsl.analysis.target import model_of_target
+from tileas_xdsl.analysis.threads.tiles import tile_of
 from tileas_xdsl.diagnostics import (
     Diagnostic,
     ErrorCollector,
@@ -42,6 +43,7 @@ from tileas_xdsl.dialects.nv_tileas.agents import warp_budget
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ConsumeOp, ProduceOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp, ConsumerReadOp, CreatePipelineOp, ProducerWriteOp
 from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
+from tileas_xdsl.layouts.distributed import WARP
 from tileas_xdsl.scheduling.agent_rings import NotInStepError
 from tileas_xdsl.scheduling.op_times import memory_space, tile_bytes
 from tileas_xdsl.targets.warps import WARP_GROUP
@@ -262,6 +264,7 @@ class MaterializeSchedulePass(ModulePass):
 
     def _stay_in_one_agent(self, function: Operation, reason: str) -> None:
         """TileAS falls back in silence: a bit says so, and here an attribute says why."""
+        hoist_rings(function)
         function.attributes[AGENTS] = _decision(1, reason)
         mark_soft_failure(function, self.name, None)
 
@@ -362,6 +365,7 @@ def _specialize(function: Operation, capability: str, wants_two: bool, fold: boo
     assert view is not None
     if len(view.function_body.blocks) != 1:
         raise NoPartitionError("the function has branches between blocks")
+    _refuse_other_warps(function)
     hoist_rings(function)
     block = view.function_body.block
     hands_over, budget = _hands_over_registers(function, capability), warp_budget(function)
@@ -384,6 +388,14 @@ def _specialize(function: Operation, capability: str, wants_two: bool, fold: boo
         for record in (records := plan_buffers(function, model_of_target(function, capability))):
             record.op.attributes[BUFFER] = as_attribute(record, records)
     return _decision(len(plan.codes), reason)
+
+
+def _refuse_other_warps(function: Operation) -> None:
+    """Raises `NoPartitionError` where a tile has a layout for more or fewer warps than an agent has."""
+    tiles = (tile_of(value.type) for op in function.walk() for value in op.results)
+    for tile in tiles:
+        if tile is not None and tile.in_registers and tile.layout.input_size(WARP) != WARP_GROUP:
+            raise NoPartitionError(f"{tile.layout.input_size(WARP)} warps hold a tile, and an agent has {WARP_GROUP}")
 
 
 def _why_no_plan(budget: int) -> str:

@@ -1,6 +1,6 @@
 """
-Rings of inner loops are made once, in front of the loops around them (counted or persistent ones), which carry their
-iterators on.
+Rings of inner loops are made once, in front of the loops around them (counted or persistent ones) and of branches in
+these, which carry their iterators on.
 
     scf.for %t {                              %p, %c = create_pipeline
       %p, %c = create_pipeline                %in = create_iterator %p
@@ -15,7 +15,7 @@ producer may begin with the next tile while a consumer still computes this one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeGuard
 
 from xdsl.dialects import scf
@@ -26,37 +26,43 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import CreateIteratorOp, CreatePipe
 from tileas_xdsl.transforms.loops.persistent_loop import is_persistent_loop
 from tileas_xdsl.transforms.rewriting.carried_values import carry_through
 
-Loop = scf.ForOp | scf.WhileOp
-CarriedIterator = tuple[CreateIteratorOp, scf.ForOp, int]
-"""An iterator, the inner loop that carries it, and as which value."""
+Around = scf.ForOp | scf.WhileOp | scf.IfOp
 
 
 def hoist_rings(function: Operation) -> None:
-    """Move each ring of `function` out of the loops around it, as far as these can carry its iterators."""
+    """Move each ring of `function` out of the loops around it, and of branches in these, as far as its iterators go."""
     for ring in [op for op in function.walk() if isinstance(op, CreatePipelineOp)]:
-        while _is_loop(loop := ring.parent_op()) and (carried := _carried(ring, loop)) is not None:
-            _hoist(ring, carried, loop)
+        around = ring.parent_op()
+        last = _last_iterators(ring) if _is_left(around) else None
+        while last is not None and _is_left(around := ring.parent_op()):
+            last = _hoist(ring, last, around)
 
 
-def _is_loop(op: Operation | None) -> TypeGuard[Loop]:
-    return isinstance(op, scf.ForOp) or is_persistent_loop(op)
+def _is_left(op: Operation | None) -> TypeGuard[Around]:
+    """Whether a ring is moved in front of an op that it stands in: a loop, or a branch inside one."""
+    if not isinstance(op, scf.IfOp):
+        return isinstance(op, scf.ForOp) or is_persistent_loop(op)
+    outside = op.parent_op()
+    while isinstance(outside, scf.IfOp):
+        outside = outside.parent_op()
+    return _is_left(outside)
 
 
-def _carried(ring: CreatePipelineOp, loop: Loop) -> list[CarriedIterator] | None:
-    """For each iterator of `ring` the inner loop that carries it, and as which value; None for other uses."""
+def _last_iterators(ring: CreatePipelineOp) -> dict[CreateIteratorOp, SSAValue] | None:
+    """For each iterator of `ring` what it is behind the inner loop that carries it; None for other uses."""
     if ring.operands:
         return None
-    found: list[CarriedIterator] = []
+    found: dict[CreateIteratorOp, SSAValue] = {}
     for maker in _makers(ring):
         uses = list(maker.iterator.uses)
-        if maker.parent_op() is not loop or len(uses) != 1:
+        if maker.parent is not ring.parent or len(uses) != 1:
             return None
         inner, index = uses[0].operation, uses[0].index - 3
-        if not isinstance(inner, scf.ForOp) or index < 0 or inner.parent_op() is not loop:
+        if not isinstance(inner, scf.ForOp) or index < 0 or inner.parent is not ring.parent:
             return None
         if inner.results[index].first_use is not None:
             return None
-        found.append((maker, inner, index))
+        found[maker] = inner.results[index]
     return found
 
 
@@ -65,17 +71,23 @@ def _makers(ring: CreatePipelineOp) -> list[CreateIteratorOp]:
     return [user for user in users if isinstance(user, CreateIteratorOp)]
 
 
-def _hoist(ring: CreatePipelineOp, carried: Sequence[CarriedIterator], loop: Loop) -> None:
-    for op in (ring, *(maker for maker, _, _ in carried)):
+def _hoist(
+    ring: CreatePipelineOp, last: Mapping[CreateIteratorOp, SSAValue], around: Around
+) -> dict[CreateIteratorOp, SSAValue]:
+    """The ring in front of `around`, which carries the iterators on; what they are behind it."""
+    home = ring.parent
+    uses = [(use.operation, use.index, number) for number, maker in enumerate(last) for use in maker.iterator.uses]
+    for op in (ring, *last):
         op.detach()
-        Rewriter.insert_op(op, InsertPoint.before(loop))
+        Rewriter.insert_op(op, InsertPoint.before(around))
 
     def turn(body: Block, entering: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        if body.parent is not loop.regions[-1]:
-            return entering  # A persistent loop asks there whether it goes on.
-        for (_, inner, index), iterator in zip(carried, entering, strict=True):
-            inner.operands[index + 3] = iterator
-        return [inner.results[index] for _, inner, index in carried]
+        if body is not home:
+            return entering  # The other arm of a branch; and a persistent loop asks there whether it goes on.
+        for op, index, number in uses:
+            op.operands[index] = entering[number]
+        return list(last.values())
 
-    iterators = [maker.iterator for maker, _, _ in carried]
-    carry_through(loop, iterators, turn, [iterator.name_hint for iterator in iterators])
+    iterators = [maker.iterator for maker in last]
+    carried = carry_through(around, iterators, turn, [iterator.name_hint for iterator in iterators])
+    return dict(zip(last, carried, strict=True))

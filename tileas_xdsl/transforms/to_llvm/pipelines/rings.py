@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from xdsl.dialects import arith, func, llvm, ub
+from xdsl.dialects import arith, func, llvm, scf, ub
 from xdsl.dialects.builtin import IndexType, IntegerType, TensorType, TupleType, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -201,8 +201,16 @@ def _as_i32(number: SSAValue, code: PipelineCode) -> SSAValue:
 
 
 @refusal(CreatePipelineOp)
-def _between_agents(op: CreatePipelineOp) -> tuple[str, str] | None:
-    return ("has a buffer of its own", "let the pipeline make its slots") if op.buffers else None
+def _makes_no_ring(op: CreatePipelineOp) -> tuple[str, str] | None:
+    if op.buffers:
+        return "has a buffer of its own", "let the pipeline make its slots"
+    around = op.parent_op()
+    while around is not None and not isinstance(around, scf.ForOp | scf.WhileOp):
+        around = around.parent_op()
+    if around is None:
+        return None
+    words = "is made in each iteration of a loop, and its barriers are made once and go on counting"
+    return words, "make it in front of the loop, and let the loop hand its iterators on"
 
 
 @refusal(CreateIteratorOp)
