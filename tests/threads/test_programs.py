@@ -20,8 +20,6 @@ from tests.support.threads_and_tiles import (
 )
 
 KNOWN: dict[str, dict[str, str]] = {
-    # Threads store a tile of an array that TMA copies: nothing orders the two proxies in global memory.
-    "stored_then_copied": {AGENTS: REFUSED, ONE_AGENT: REFUSED},
     # A product in the next turn may still be reading the place of the operand, and nobody waits for it.
     "transposed_operand": {ONE_AGENT: REFUSED},
 }

@@ -21,7 +21,7 @@ from enum import StrEnum
 from typing import Any
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 
 from tileas_xdsl.analysis.induction import constant_integer
@@ -34,7 +34,7 @@ from tileas_xdsl.analysis.threads.products import is_of_warpgroup
 from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
 from tileas_xdsl.dialects.cute import CuteAtomAttr
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
-from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp, TiledStoreOp
+from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp, TiledStoreOp, WriteOp
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomPlanAttr
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
@@ -253,6 +253,15 @@ def _array(base: SSAValue) -> SSAValue:
     if isinstance(base, BlockArgument) and isinstance(switch, AgentSwitchOp):
         return _array(switch.arguments[base.index])
     return base
+
+
+def is_written(load: TiledLoadOp) -> bool:
+    """Whether the function of a load writes the array that it reads, under any name that agents have for it."""
+    function: Operation = load
+    while (around := function.parent_op()) is not None and not isinstance(around, ModuleOp):
+        function = around
+    array = _array(load.base)
+    return any(isinstance(op, WriteOp) and _array(op.base) is array for op in function.walk())
 
 
 # Rules ----------------------------------------------------------------------------------------------------------------

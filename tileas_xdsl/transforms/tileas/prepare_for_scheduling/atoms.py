@@ -11,7 +11,9 @@ from __future__ import annotations
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Operation
 
+from tileas_xdsl.analysis.threads.accesses import is_written
 from tileas_xdsl.dialects.nv_tileaa import attributes as nv_tileaa
+from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp
 from tileas_xdsl.dialects.nv_tileas import attributes as nv_tileas
 from tileas_xdsl.dialects.nv_tileas.attributes import BOUND_ATOM, AtomFamily, bound_atom
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
@@ -30,7 +32,7 @@ def choose_instructions(function: Operation, model: MachineModel) -> None:
     """Producers of `function` that are to use TMA use asynchronous copies where `model` has no TMA for their tiles."""
     for op in function.walk():
         if isinstance(op, ProduceOp) and op.producer_kind is not None and op.producer_kind.data == TMA:
-            if not (model.has_tma and is_box_of_tma(op) and _is_left_to_tma(op)):
+            if not (model.has_tma and is_box_of_tma(op) and _is_left_to_tma(op) and not _fills_from_written(op)):
                 op.producer_kind = StringAttr(ASYNC_COPY)
                 _unbind_from_tma(op)
 
@@ -39,6 +41,14 @@ def _is_left_to_tma(op: ProduceOp) -> bool:
     """Whether no load within is bound to an instruction of the threads."""
     bound = [atom.family for inner in op.walk() if (atom := bound_atom(inner)) is not None]
     return all(family is AtomFamily.TMA_LOAD for family in bound)
+
+
+def _fills_from_written(op: Operation) -> bool:
+    """
+    Whether an op fills a stage from an array that its function writes. Threads copy that: a barrier orders what they
+    have stored before, and TMA would need a fence of both proxies besides (PTX ISA, "Async proxy").
+    """
+    return any(isinstance(inner, TiledLoadOp) and is_written(inner) for inner in op.walk())
 
 
 def _unbind_from_tma(op: ProduceOp) -> None:
