@@ -34,6 +34,8 @@ CP_ASYNC_BYTES = (16, 8, 4)
 
 MOST_AXES, MOST_ELEMENTS, INNER_BYTES = 5, 256, 16
 """A box of TMA has at most 5 axes and 256 elements along each; its innermost axis is a multiple of 16 bytes."""
+SWIZZLED_BYTES = 128
+"""A swizzle permutes chunks within so many bytes, all banks of shared memory: a box that has one is a multiple."""
 
 TIERS = {"ldg": (70, 90), "stg": (70, 90), "cp_async": (80,), "tma_load": (90,), "tma_store": (90,)}
 """Family -> the compute capabilities after which its instructions are named, oldest first."""

@@ -11,6 +11,7 @@ layout that a box of TMA has; of those the one that the threads write with the f
 
 from __future__ import annotations
 
+from math import prod
 from typing import cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, FixedBitwidthType, MemRefType, NoneAttr, TensorType
@@ -23,10 +24,19 @@ from tileas_xdsl.dialects.nv_tileas.attributes import bound_atom
 from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, element_bits, linear_layout
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
 from tileas_xdsl.dialects.tiles.functions import KernelFunction
-from tileas_xdsl.layouts.atoms import FIRST_TMA, INNER_BYTES, VECTOR_BYTES, Transfer, is_stored_by_tma
+from tileas_xdsl.layouts.atoms import (
+    FIRST_TMA,
+    INNER_BYTES,
+    SWIZZLED_BYTES,
+    VECTOR_BYTES,
+    Transfer,
+    box_of,
+    is_stored_by_tma,
+)
 from tileas_xdsl.layouts.distributed import WARP, WARP_SIZE
 from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.layouts.forms import Swizzled
+from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.layouts.moves import is_memory, moves
 from tileas_xdsl.layouts.staging import store_staging
 from tileas_xdsl.transforms.tileas.materialize_convert_layout.query import Options, abilities, stays_in_registers
@@ -98,6 +108,12 @@ def _goes_through_memory(op: ConvertLayoutOp, options: Options) -> bool:
     return not stays_in_registers(best)
 
 
+def _has_room(memory: LinearLayout, bits: int, width: int) -> bool:
+    """Whether a box has whole rows of the banks, within which a swizzle permutes its chunks; without one it has."""
+    box = box_of(memory, bits)
+    return not width or (box is not None and prod(box) * bits % (8 * SWIZZLED_BYTES) == 0)
+
+
 def _boxed(source: SSAValue, options: Options) -> TensorType[Attribute] | None:
     """
     The type of the tile in the best layout from which TMA is the best way to store it, as who binds instructions sees
@@ -115,7 +131,7 @@ def _boxed(source: SSAValue, options: Options) -> TensorType[Attribute] | None:
     for width, memory, access in store_staging(layout, bits, matrix_stores=stores_matrices):
         fits = (bits << memory.output_bits) // 8 <= most
         transfer = Transfer(memory, bits, VECTOR_BYTES, options.capability, layout.input_size(WARP) * WARP_SIZE)
-        if fits and not access.needs_select and is_stored_by_tma(transfer):
+        if fits and not access.needs_select and is_stored_by_tma(transfer) and _has_room(memory, bits, width):
             smem = LayoutAttr.of("smem", form=Swizzled(width))
             return TensorType(tile.element_type, tile.get_shape(), smem)
     return None
