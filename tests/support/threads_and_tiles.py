@@ -8,6 +8,7 @@ threads counts only where the tiles have none: the programs are right.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from copy import copy
 from functools import cache
@@ -44,6 +45,8 @@ NUMBERS: dict[str, Any] = {
     **{"f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2},
 }
 """Elements of arrays in the programs."""
+MAP = re.compile(r"_map(#\d+)?$")
+"""What the name of an array has behind it where the argument is a map of it."""
 CLOSE = 2e-3
 """How far numbers may be apart, relatively and absolutely: sums of f16 are rounded in another order."""
 SECONDS = 60
@@ -60,20 +63,26 @@ def text_of(name: str) -> str:
 @cache
 def threads_of(name: str, variant: str) -> ModuleOp | None:
     """The threads that a program becomes; None where a pass refuses it. Nobody changes them."""
-    target, strategy = variant.split()
-    module = parse(text_of(name))
     try:
-        with recorded_diagnostics():
-            return run_passes(module, _road(module, target, strategy))
+        return lowered(text_of(name), variant)
     except RefusedError:
         return None
 
 
-def _road(module: ModuleOp, target: str, strategy: str) -> str:
+def lowered(text: str, variant: str, warps: int = 4) -> ModuleOp:
+    """The threads that a program becomes, whose agents that compute have so many warps. Raises `RefusedError`."""
+    module = parse(text)
+    with recorded_diagnostics():
+        return run_passes(module, _road(module, variant, warps))
+
+
+def _road(module: ModuleOp, variant: str, warps: int) -> str:
+    target, strategy = variant.split()
     if any(isinstance(op, CreatePipelineOp) for op in module.walk()):
         names = [member.name for member in FAMILY]
         return passes(names[names.index(TO_KERNELS) :], target)
-    return f"tileir{{compute-capability={target} pipeline-strategy={strategy} layouts=true threads=true}}"
+    options = f"compute-capability={target} pipeline-strategy={strategy} num-warps={warps}"
+    return f"tileir{{{options} layouts=true threads=true}}"
 
 
 # Numbers --------------------------------------------------------------------------------------------------------------
@@ -84,16 +93,22 @@ def numbers(name: str, variant: str) -> str:
     threads = threads_of(name, variant)
     if threads is None:
         return REFUSED
-    found = set(_compared(parse(text_of(name)), threads))
+    return compared(text_of(name), threads)
+
+
+def compared(text: str, threads: ModuleOp, counts: Sequence[int] = TRIPS, extent: int = EXTENT) -> str:
+    """The same for a program and the threads that it has become; its arrays have `extent` elements an axis."""
+    tiles = parse(text)
+    found = set(_differences(tiles, threads, counts, extent))
     return next((each for each in (WRONG, *sorted(found)) if each in found), RIGHT)
 
 
-def _compared(tiles: ModuleOp, threads: ModuleOp) -> Iterator[str]:
+def _differences(tiles: ModuleOp, threads: ModuleOp, counts: Sequence[int], extent: int) -> Iterator[str]:
     """What is wrong with the threads, for each trip count and order."""
     arguments = _arguments(tiles)
-    for trips in TRIPS if any(isinstance(kind, IndexType) for kind in arguments.values()) else TRIPS[:1]:
+    for trips in counts if any(isinstance(kind, IndexType) for kind in arguments.values()) else counts[:1]:
         draw = np.random.default_rng(1)
-        given = {name: _given(kind, trips, draw) for name, kind in arguments.items()}
+        given = {name: _given(kind, trips, draw, extent) for name, kind in arguments.items()}
         expected = run(tiles, "f", _copies(given, tiles))
         for order in ORDERS:
             found = run(threads, "f", _copies(given, threads), order=order, seed=trips)
@@ -108,22 +123,22 @@ def _arguments(module: ModuleOp) -> dict[str, Attribute]:
     return {argument.name_hint or "": argument.type for argument in function.args}
 
 
-def _given(kind: Attribute, trips: int, draw: np.random.Generator) -> Any:
+def _given(kind: Attribute, trips: int, draw: np.random.Generator, extent: int) -> Any:
     """Small integers, whose sums and products are exact."""
     if isinstance(kind, IndexType):
         return trips
-    element, shape = "f32", [EXTENT, EXTENT]
+    element, shape = "f32", [extent, extent]
     if isinstance(kind, MemRefType):
         array = cast("MemRefType[Attribute]", kind)
         element = str(array.element_type)
-        shape = [EXTENT if extent < 0 else extent for extent in array.get_shape()]
+        shape = [extent if each < 0 else each for each in array.get_shape()]
     return draw.integers(-2, 3, shape).astype(NUMBERS[element])
 
 
 def _copies(given: dict[str, Any], module: ModuleOp) -> dict[str, Any]:
-    """Arguments for a module: an array that TMA copies and threads access is handed over twice, as one array."""
+    """Arguments for a module: an array that TMA copies and threads access is handed over again, as one."""
     own: dict[str, Any] = {name: copy(value) for name, value in given.items()}
-    return {name: own[name if name in own else name.removesuffix("_map")] for name in _arguments(module)}
+    return {name: own[name if name in own else MAP.sub("", name)] for name in _arguments(module)}
 
 
 def _is_close(found: Any, expected: Any) -> bool:
@@ -136,9 +151,12 @@ def _is_close(found: Any, expected: Any) -> bool:
 def judged(name: str, variant: str) -> str:
     """What the check says of the threads: `RIGHT` where they are safe, `REFUSED`, or the kinds of its findings."""
     threads = threads_of(name, variant)
-    if threads is None:
-        return REFUSED
-    report = check(threads, judge_waits=False, timeout=SECONDS)
+    return REFUSED if threads is None else judged_threads(threads, SECONDS)
+
+
+def judged_threads(threads: ModuleOp, seconds: float) -> str:
+    """The same for threads, within so many seconds."""
+    report = check(threads, judge_waits=False, timeout=seconds)
     kinds = sorted({finding.violation.kind.value for finding in report.findings})
     return ", ".join(kinds) or (RIGHT if report.verdict.value == "safe" else f"{report.verdict_line}")
 

@@ -1,0 +1,519 @@
+"""
+Random programs of tiles, as people write them: what stands between tiles and threads has to get all of them right.
+
+A program is a function `@f` of arrays of small integers and of bounds of loops. It has, in any mixture: loads into
+registers and shared memory, conversions between the two, element-wise work, sums of rows, products, updates in place,
+chains through memory that another layout reads, branches with and without results, loops and nests of loops that carry
+tiles of every kind, queues between agents, and code in front of and behind all of these. No op leaves the small
+integers, so every order of addition gives the same numbers.
+
+`STATEMENTS` lists what a program may say: a new op is one function, and one row there.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+SMALL = 64
+"""What is stored, or handed on by a loop, is at most so large."""
+FACTOR = 2
+"""The same of a factor of a product."""
+DEEPEST = 2
+"""Loops around a statement."""
+SHAPES = ((8, 32), (16, 32), (32, 16), (16, 16), (4, 32), (1, 32), (64, 16), (32, 64))
+PRODUCT = (64, 16, 16)
+"""M, N and K: the smallest that wgmma has for a warpgroup."""
+WARPS = (4, 4, 4, 8, 2, 1)
+INPUTS, UPDATED, OUTPUTS = ("%x", "%w"), ("%z", "%t"), ("%y", "%o")
+HALVES = ("%a", "%b")
+ROWS = ("%r", "%q")
+"""Arrays of one axis: one that is read, one that is written."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The type of a tile."""
+
+    shape: tuple[int, ...]
+    element: str = "f32"
+    shared: bool = False
+
+    def __str__(self) -> str:
+        extents = "x".join(map(str, self.shape))
+        return f"tensor<{extents}x{self.element}{', #smem' if self.shared else ''}>"
+
+    @property
+    def array(self) -> str:
+        return f"memref<{'?x' * len(self.shape)}{self.element}>"
+
+    @property
+    def held(self) -> Kind:
+        return replace(self, shared=False)
+
+    @property
+    def lies(self) -> Kind:
+        return replace(self, shared=True)
+
+
+@dataclass(frozen=True)
+class Value:
+    """A tile by its name, and how large its numbers may be."""
+
+    name: str
+    kind: Kind
+    bound: int = SMALL
+
+
+@dataclass
+class Scope:
+    """What may be used in a block."""
+
+    values: list[Value] = field(default_factory=list[Value])
+    indices: list[str] = field(default_factory=list[str])
+    """Those of the loops around, the innermost last."""
+    depth: int = 0
+    reads_only: bool = False
+    """Whether no array may be written or read that others write: of an agent that fills a queue."""
+
+
+class Program:
+    """One program under way."""
+
+    def __init__(self, seed: int) -> None:
+        self.choices = random.Random(seed)
+        self.lines: list[str] = []
+        self.count = 0
+        self.scope = Scope()
+        self.left = self.choices.randint(6, 14)
+        """How many statements are left to say."""
+        self.shape = self.choices.choice(SHAPES)
+        self.has_products = self.choices.random() < 0.15
+        if self.has_products:
+            self.shape = (PRODUCT[0], PRODUCT[1])
+        self.warps = 4 if self.has_products else self.choices.choice(WARPS)
+        self.has_queue = self.choices.random() < 0.15
+        self.warps = 4 if self.has_queue else self.warps
+        self._write()
+
+    @property
+    def text(self) -> str:
+        """The program in MLIR."""
+        arrays = [f"{name}: memref<?x?xf32>" for name in (*INPUTS, *UPDATED, *OUTPUTS)]
+        arrays += [f"{name}: memref<?x?xf16>" for name in HALVES] + [f"{name}: memref<?xf32>" for name in ROWS]
+        used = [each for each in arrays if any(f"{each.split(':')[0]}[" in line for line in self.lines)]
+        head = ["#smem = #nv_tileas.layout<smem>", f"func.func @f({', '.join([*used, '%n: index', '%m: index'])}) {{"]
+        constants = [f"  %c{number} = arith.constant {number} : index" for number in range(4)]
+        return "\n".join([*head, *constants, *self.lines, "  func.return", "}", ""])
+
+    # Writing ----------------------------------------------------------------------------------------------------------
+
+    def _write(self) -> None:
+        self.some(1, 3)
+        if self.has_queue:
+            queue(self)
+        else:
+            loop(self)
+            if self.chance(0.3):
+                self.some(0, 2)
+                loop(self)
+        self.some(0, 2)
+        store(self)
+
+    def some(self, least: int, most: int) -> None:
+        """So many statements in this block."""
+        for _ in range(self.choices.randint(least, most)):
+            if self.left <= 0:
+                return
+            self.left -= 1
+            rows = [
+                (row, weight) for row, weight in STATEMENTS.items() if self.scope.depth < DEEPEST or row not in NESTS
+            ]
+            self.choices.choices([row for row, _ in rows], [weight for _, weight in rows])[0](self)
+
+    def chance(self, probability: float) -> bool:
+        return self.choices.random() < probability
+
+    def name(self, hint: str = "v") -> str:
+        self.count += 1
+        return f"%{hint}{self.count}"
+
+    def say(self, text: str) -> None:
+        self.lines.append(f"  {text}")
+
+    def made(self, text: str, kind: Kind, bound: int = SMALL, hint: str = "v") -> Value:
+        """A new value, which an op makes."""
+        value = Value(self.name(hint), kind, bound)
+        self.say(f"{value.name} = {text}")
+        self.scope.values.append(value)
+        return value
+
+    @contextmanager
+    def block(self, index: str | None = None, *, reads_only: bool = False) -> Generator[None]:
+        """A block inside this one: what it makes is not known behind it."""
+        outside = self.scope
+        loops = int(index is not None)
+        self.scope = Scope(
+            list(outside.values),
+            [*outside.indices, *([index] if index else [])],
+            outside.depth + loops,
+            outside.reads_only or reads_only,
+        )
+        yield
+        self.scope = outside
+
+    # Choosing ---------------------------------------------------------------------------------------------------------
+
+    def any_of(self, kind: Kind) -> Value:
+        """A value of a kind, the last ones first; a new one where there is none."""
+        known = [value for value in self.scope.values if value.kind == kind]
+        if known and self.chance(0.85):
+            return self.choices.choice(known[-4:])
+        return fresh(self, kind)
+
+    def index(self) -> str:
+        """A coordinate: k, k + 1, 2k, or a constant."""
+        if not self.scope.indices or self.chance(0.15):
+            return self.choices.choice(("%c0", "%c0", "%c1"))
+        index = self.scope.indices[-1] if self.chance(0.8) else self.choices.choice(self.scope.indices)
+        match self.choices.choices(("same", "next", "twice"), (7, 2, 1))[0]:
+            case "next":
+                return self.number(f"arith.addi {index}, %c1 : index")
+            case "twice":
+                return self.number(f"arith.muli {index}, %c2 : index")
+            case _:
+                return index
+
+    def number(self, text: str) -> str:
+        name = self.name("i")
+        self.say(f"{name} = {text}")
+        return name
+
+    def place(self, kind: Kind) -> str:
+        """Coordinates of a tile: most go down the first axis."""
+        at = self.index()
+        if len(kind.shape) == 1:
+            return at
+        return f"{at}, %c0" if self.chance(0.8) else f"%c0, {at}"
+
+    def choice_of_target(self) -> str:
+        """An array to store to."""
+        return self.choices.choice((*OUTPUTS, *OUTPUTS, *UPDATED))
+
+    def bounded_any(self, kind: Kind) -> Value:
+        """A small value of a kind."""
+        value = self.any_of(kind)
+        if value.bound <= SMALL:
+            return value
+        return value if kind.shared else self.bounded(value)
+
+    def bounded(self, value: Value, bound: int = SMALL) -> Value:
+        """The value, cut to numbers that are small."""
+        if value.bound <= bound:
+            return value
+        kind = value.kind
+        top = self.made(f"arith.constant dense<{bound}.0> : {kind}", kind, bound)
+        low = self.made(f"arith.constant dense<-{bound}.0> : {kind}", kind, bound)
+        least = self.made(f"arith.minimumf {value.name}, {top.name} : {kind}", kind, value.bound)
+        return self.made(f"arith.maximumf {least.name}, {low.name} : {kind}", kind, bound)
+
+
+Statement = Callable[[Program], None]
+
+
+# Memory ---------------------------------------------------------------------------------------------------------------
+
+
+def loaded(program: Program, kind: Kind, at: str | None = None) -> Value:
+    """A tile of an array, in registers or shared memory."""
+    arrays = {"f16": HALVES}.get(kind.element, ROWS[:1] if len(kind.shape) == 1 else INPUTS)
+    if len(kind.shape) == 2 and kind.element == "f32" and not program.scope.reads_only and program.chance(0.25):
+        arrays = UPDATED
+    array = program.choices.choice(arrays)
+    at = at or program.place(kind)
+    types = ", ".join([kind.array, *["index"] * len(kind.shape)])
+    bound = FACTOR if array not in UPDATED else SMALL
+    return program.made(f"nv_tileaa.tiled_load {array}[{at}] : ({types}) -> {kind}", kind, bound, "l")
+
+
+def load(program: Program) -> None:
+    loaded(program, Kind(program.shape, shared=program.chance(0.6)))
+
+
+def stored(program: Program, value: Value, array: str, at: str) -> None:
+    kind = value.kind
+    types = ", ".join([kind.array, str(kind), *["index"] * len(kind.shape)])
+    program.say(f"nv_tileaa.tiled_store {array}[{at}], {value.name} : ({types}) -> ()")
+
+
+def store(program: Program) -> None:
+    if program.scope.reads_only:
+        return
+    value = program.bounded(program.any_of(Kind(program.shape)))
+    array = program.choice_of_target()
+    stored(program, value, array, program.place(value.kind))
+
+
+def update(program: Program) -> None:
+    """An array in place: the same tile is loaded and stored."""
+    if program.scope.reads_only:
+        return
+    kind = Kind(program.shape)
+    array, at = program.choices.choice(UPDATED), program.place(kind)
+    types = f"{kind.array}, index, index"
+    old = program.made(f"nv_tileaa.tiled_load {array}[{at}] : ({types}) -> {kind}", kind)
+    other = program.any_of(kind)
+    new = program.made(f"arith.addf {old.name}, {other.name} : {kind}", kind, old.bound + other.bound)
+    stored(program, program.bounded(new), array, at)
+
+
+def chain(program: Program) -> None:
+    """A tile goes through an array, and comes back with another shape."""
+    if program.scope.reads_only:
+        return
+    kind = Kind(program.shape)
+    stored(program, program.bounded(program.any_of(kind)), UPDATED[1], "%c0, %c0")
+    turned = Kind((kind.shape[1], kind.shape[0])) if min(kind.shape) > 1 and program.chance(0.7) else kind
+    if program.chance(0.3):
+        turned = turned.lies
+    value = loaded_from(program, UPDATED[1], turned, "%c0, %c0")
+    if turned.shared:
+        value = program.made(f"nv_tileas.convert_layout {value.name} : ({turned}) -> {turned.held}", turned.held)
+    stored(program, value, OUTPUTS[1], "%c0, %c0")
+
+
+def loaded_from(program: Program, array: str, kind: Kind, at: str) -> Value:
+    types = ", ".join([kind.array, *["index"] * len(kind.shape)])
+    return program.made(f"nv_tileaa.tiled_load {array}[{at}] : ({types}) -> {kind}", kind, SMALL, "l")
+
+
+# Tiles ----------------------------------------------------------------------------------------------------------------
+
+
+def fresh(program: Program, kind: Kind) -> Value:
+    """A value of a kind that was none before."""
+    if kind.element == "f16" and not kind.shared:
+        return loaded(program, kind)
+    if kind.shared and program.chance(0.4):
+        return converted(program, program.any_of(kind.held))
+    if kind.shared or program.chance(0.6):
+        return loaded(program, kind)
+    number = program.choices.choice(("0.0", "1.0", "2.0"))
+    return program.made(f"arith.constant dense<{number}> : {kind}", kind, 2)
+
+
+def converted(program: Program, value: Value) -> Value:
+    """The same tile on the other side: in registers or in shared memory."""
+    kind = replace(value.kind, shared=not value.kind.shared)
+    return program.made(f"nv_tileas.convert_layout {value.name} : ({value.kind}) -> {kind}", kind, value.bound)
+
+
+def convert(program: Program) -> None:
+    converted(program, program.any_of(Kind(program.shape, shared=program.chance(0.7))))
+
+
+def compute(program: Program) -> None:
+    kind = Kind(program.shape)
+    one, other = program.any_of(kind), program.any_of(kind)
+    op = program.choices.choice(("addf", "addf", "subf", "maximumf"))
+    bound = max(one.bound, other.bound) if op == "maximumf" else one.bound + other.bound
+    program.made(f"arith.{op} {one.name}, {other.name} : {kind}", kind, bound)
+
+
+def row(program: Program) -> None:
+    """A row value: a sum along an axis, one more element-wise op, and back to two axes."""
+    kind = Kind(program.shape)
+    if min(program.shape) < 16:
+        return compute(program)
+    value = program.bounded(program.any_of(kind))
+    op = program.choices.choice(("addf", "maximumf"))
+    small = Kind(kind.shape[:1])
+    bound = value.bound * kind.shape[1] if op == "addf" else value.bound
+    total = Value(program.name("s"), small, bound)
+    program.say(f"{total.name} = nv_tileaa.reduce {value.name} attributes {{axis = 1 : i32}} {{")
+    program.say("^bb0(%one: f32, %other: f32):")
+    program.say(f"  %both = arith.{op} %one, %other : f32")
+    program.say("  nv_tileaa.yield %both : (f32) -> ()")
+    program.say(f"}} : ({kind}) -> {small}")
+    program.scope.values.append(total)
+    total = program.bounded(total)
+    if program.chance(0.5):
+        other = program.any_of(small)
+        total = program.made(f"arith.addf {total.name}, {other.name} : {small}", small, total.bound + other.bound)
+    if program.chance(0.3) and not program.scope.reads_only:
+        stored(program, program.bounded(total), ROWS[1], program.index())
+    column = Kind((kind.shape[0], 1))
+    if program.chance(0.6):
+        deep = program.made(f"nv_tileaa.expand_dims {total.name} : ({small}) -> {column}", column, total.bound)
+        program.made(f"nv_tileaa.broadcast {deep.name} : ({column}) -> {kind}", kind, total.bound)
+    return None
+
+
+def product(program: Program) -> None:
+    """A product, whose factors are loaded, carried, or computed."""
+    if not program.has_products:
+        return compute(program)
+    m, n, k = PRODUCT
+    left = factor(program, Kind((m, k), "f16", shared=True))
+    right = factor(program, Kind((k, n), "f16", shared=True))
+    kind = Kind((m, n))
+    total = program.bounded(program.any_of(kind))
+    types = f"({left.kind}, {right.kind}, {kind}) -> {kind}"
+    bound = total.bound + k * FACTOR * FACTOR
+    program.made(f"nv_tileaa.dot {left.name}, {right.name}, {total.name} : {types}", kind, bound, "p")
+    return None
+
+
+def factor(program: Program, kind: Kind) -> Value:
+    """An operand of a product in shared memory: loaded, or computed and converted."""
+    if program.chance(0.75):
+        return program.any_of(kind)
+    held = program.any_of(kind.held)
+    minus = program.made(f"arith.negf {held.name} : {kind.held}", kind.held, held.bound)
+    return converted(program, minus)
+
+
+# Control --------------------------------------------------------------------------------------------------------------
+
+
+def loop(program: Program) -> None:
+    """A loop that carries tiles of any kind."""
+    carried = [program.bounded_any(kind) for kind in kinds_carried(program)]
+    lower = program.choices.choice(("%c0", "%c0", "%c0", "%c1"))
+    uppers = ["%n"] * 4 + ["%m", "%c2"] + [f"{index}" for index in program.scope.indices[-1:]]
+    upper = program.choices.choice(uppers if program.scope.depth == 0 else [*uppers[3:], "%c2"])
+    step = program.choices.choice(("%c1",) * 5 + ("%c2", "%c3"))
+    index = program.name("k")
+    arguments = [Value(program.name("g"), value.kind) for value in carried]
+    results = [Value(program.name("e"), value.kind) for value in carried]
+    program.say(f"{opened(results)}scf.for {index} = {lower} to {upper} step {step}{given(arguments, carried)} {{")
+    with program.block(index):
+        program.scope.values += arguments
+        program.some(2, 4 if program.scope.depth == 1 else 3)
+        if program.chance(0.7):
+            store(program)
+        yielded = [next_of(program, argument, arguments) for argument in arguments]
+        if yielded:
+            program.say(f"scf.yield {listed(yielded)}")
+    program.say("}")
+    program.scope.values += results
+
+
+def kinds_carried(program: Program) -> list[Kind]:
+    tile = Kind(program.shape)
+    kinds = [tile] * program.chance(0.4) + [tile.lies] * program.choices.choice((0, 0, 1, 1, 2))
+    if min(program.shape) >= 16 and program.chance(0.15):
+        kinds.append(Kind(tile.shape[:1]))
+    if program.has_products and program.chance(0.4):
+        kinds.append(Kind((PRODUCT[0], PRODUCT[2]), "f16", shared=True))
+    return kinds
+
+
+def next_of(program: Program, argument: Value, arguments: Sequence[Value]) -> Value:
+    """What a loop hands on: something new, another argument (so that tiles rotate), or the same."""
+    alike = [each for each in arguments if each.kind == argument.kind]
+    if len(alike) > 1 and argument is not alike[-1] and program.chance(0.6):
+        return alike[-1]
+    kind = argument.kind
+    if kind.shared and program.chance(0.6):
+        return loaded(program, kind) if program.chance(0.6) else fresh(program, kind)
+    return program.bounded_any(kind)
+
+
+def opened(results: Sequence[Value]) -> str:
+    return f"{', '.join(value.name for value in results)} = " if results else ""
+
+
+def given(arguments: Sequence[Value], inits: Sequence[Value]) -> str:
+    if not arguments:
+        return ""
+    pairs = ", ".join(f"{to.name} = {source.name}" for to, source in zip(arguments, inits, strict=True))
+    return f" iter_args({pairs}) -> ({', '.join(str(to.kind) for to in arguments)})"
+
+
+def listed(values: Sequence[Value]) -> str:
+    names = ", ".join(value.name for value in values)
+    return f"{names} : {', '.join(str(value.kind) for value in values)}"
+
+
+def condition(program: Program) -> str:
+    """A condition of scalars: of each other iteration, of the first, of the bound."""
+    index = program.scope.indices[-1] if program.scope.indices else "%n"
+    if program.chance(0.5):
+        rest = program.number(f"arith.remui {index}, %c2 : index")
+        return program.number(f"arith.cmpi eq, {rest}, %c0 : index")
+    return program.number(f"arith.cmpi {program.choices.choice(('sgt', 'ult', 'eq'))}, {index}, %c1 : index")
+
+
+def branch(program: Program) -> None:
+    """A branch, with a result or without."""
+    kinds = [Kind(program.shape, shared=program.chance(0.4))] if program.chance(0.6) else []
+    results = [Value(program.name("e"), kind) for kind in kinds]
+    holds = condition(program)
+    said = f" -> ({', '.join(map(str, kinds))})" if kinds else ""
+    program.say(f"{opened(results)}scf.if {holds}{said} {{")
+    for arm in range(2 if kinds else 1):
+        if arm:
+            program.say("} else {")
+        with program.block():
+            program.some(arm == 0, 2)
+            yielded = [program.bounded_any(kind) for kind in kinds]
+            if yielded:
+                program.say(f"scf.yield {listed(yielded)}")
+    program.say("}")
+    program.scope.values += results
+
+
+def queue(program: Program) -> None:
+    """Two agents that the user wrote, and a queue of tiles between them."""
+    kind = Kind(program.shape, shared=True)
+    depth, queue_name = program.choices.choice((1, 2, 2, 3)), program.name("q")
+    type_ = f"!nv_tileaa.queue<[{kind}], depth = {depth}>"
+    upper = program.choices.choice(("%n", "%n", "%m"))
+    program.say(f"{queue_name} = nv_tileaa.create_queue : () -> {type_}")
+    program.say("nv_tileaa.execute attributes {num_agents_per_group = array<i32: 1, 1>} {")
+    with agent(program, upper, reads_only=True) as index:
+        value = loaded(program, kind) if program.chance(0.6) else converted(program, program.any_of(kind.held))
+        program.say(f"nv_tileaa.queue.put {queue_name}[{index}], {value.name} : ({type_}, index, {kind}) -> ()")
+    program.say("}, {")
+    with agent(program, upper) as index:
+        got = f"nv_tileaa.queue.get {queue_name}[{index}] : ({type_}, index) -> {kind}"
+        taken = converted(program, program.made(got, kind, SMALL, "u"))
+        program.some(0, 2)
+        stored(program, taken, OUTPUTS[0], program.place(taken.kind))
+    program.say("} : () -> ()")
+
+
+@contextmanager
+def agent(program: Program, upper: str, *, reads_only: bool = False) -> Generator[str]:
+    """An agent: perhaps something in front, one loop, perhaps something behind."""
+    with program.block(reads_only=reads_only):
+        if program.chance(0.3):
+            program.some(1, 1)
+        index = program.name("k")
+        program.say(f"scf.for {index} = %c0 to {upper} step %c1 {{")
+        with program.block(index, reads_only=reads_only):
+            program.scope.depth = DEEPEST
+            yield index
+        program.say("}")
+        if program.chance(0.3):
+            program.some(1, 1)
+
+
+STATEMENTS: dict[Statement, int] = {
+    load: 3,
+    convert: 3,
+    compute: 4,
+    store: 3,
+    update: 2,
+    chain: 1,
+    row: 1,
+    product: 2,
+    branch: 2,
+    loop: 2,
+}
+"""What a program may say, and how often it does."""
+NESTS = frozenset({loop})
+"""Those that go one deeper."""

@@ -1,0 +1,71 @@
+"""
+Random programs of tiles against the threads that they become: the same numbers in each order, and no finding of the
+check. A pass may refuse a program; how many it does, and at which ops, is counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+
+from tests.support.corpora import each, sample
+from tests.support.threads_and_tiles import RIGHT, compared, judged_threads, lowered
+from tests.threads.random_programs import STATEMENTS, Program
+from tileas_xdsl.diagnostics import RefusedError, op_name
+
+PROGRAMS = 300
+TARGETS, STRATEGIES = ("sm_80", "sm_90a"), ("unspecialize", "warp-specialize")
+VARIANTS = [f"{target} {strategy}" for target in TARGETS for strategy in STRATEGIES]
+CASES = [(seed, variant) for seed in range(PROGRAMS) for variant in VARIANTS]
+COUNTS = (0, 1, 2, 3, 5)
+"""Trips of loops whose bound is an argument."""
+EXTENT = 384
+"""Of each axis of the arrays: most tiles lie inside, and the last ones of products partly outside."""
+SECONDS = 10
+"""For a check: most are proved in less, and what is found is found early."""
+MOST_REFUSED = 0.05
+"""Of all programs in all variants."""
+SOME_REFUSED, MORE = 24, 3
+"""So many of them show how often programs are refused; by chance a sample has some more."""
+
+
+@cache
+def refused(seed: int, variant: str) -> str | None:
+    """The op at which a pass refuses a program; None where none does."""
+    program = Program(seed)
+    try:
+        lowered(program.text, variant, program.warps)
+    except RefusedError as error:
+        return f"{op_name(error.diagnostics[0].op)}: {error.diagnostics[0].message}"
+    return None
+
+
+def name_of(case: tuple[int, str]) -> str:
+    """Seed and variant."""
+    return f"{case[0]}-{case[1]}"
+
+
+@each("case", CASES, 4, ids=name_of)
+def test_threads_of_a_random_program_do_what_its_tiles_do(case: tuple[int, str]) -> None:
+    seed, variant = case
+    if refused(seed, variant) is not None:
+        return
+    program = Program(seed)
+    threads = lowered(program.text, variant, program.warps)
+    assert compared(program.text, threads, COUNTS, EXTENT) == RIGHT, program.text
+    found = judged_threads(threads, SECONDS)
+    assert found == RIGHT or found.startswith(("safe", "undecided", "no verdict")), f"{found}\n{program.text}"
+
+
+def test_few_random_programs_are_refused() -> None:
+    members = sample(CASES, SOME_REFUSED)
+    ops = Counter(reason for case in members if (reason := refused(*case)) is not None)
+    assert ops.total() <= MOST_REFUSED * len(members) + MORE, ops
+
+
+def test_programs_say_all_that_the_generator_knows() -> None:
+    """The words of each statement stand in some of the programs."""
+    words = ("tiled_load", "convert_layout", "reduce", "dot", "scf.if", "queue.put", "iter_args", "broadcast", "%c3")
+    texts = [Program(seed).text for seed in range(60)]
+    assert all(any(word in text for text in texts) for word in words)
+    assert len(STATEMENTS) == len({statement.__name__ for statement in STATEMENTS})
