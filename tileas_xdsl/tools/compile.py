@@ -5,7 +5,8 @@ code if it ends with `.ll`, `.ptx` or `.cubin` (`machine_code.py`).
 The decisions are read from the IR when they are made: stages, interval and bound of each loop behind the scheduler,
 bytes behind the assignment of buffers, agents, warps and registers at the end. One line each, on standard output, or on
 standard error where the program goes to standard output. With `--save-temps DIR` the program is written down behind
-every pass. Exit status 0: compiled. 2: the input is wrong, or a pass refused it; then nothing is written.
+every pass. Exit status 0: compiled. 1: what would be written is unsafe, or computes other numbers than the program. 2:
+the input is wrong, or a pass refused it. Nothing is written then.
 
 Where OUT is machine code, annotated loops are pipelined, queues become `cp.async`, and the rest LLVM. Functions that
 nobody calls are the kernels, of `--threads` threads a block. A cubin needs ptxas, from `--ptxas`, `TILEAS_PTXAS`, the
@@ -30,7 +31,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from io import StringIO
 from pathlib import Path
-from typing import BinaryIO, get_args
+from typing import TYPE_CHECKING, BinaryIO, get_args
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
@@ -53,6 +54,9 @@ from tileas_xdsl.tools.output_files import write_files, write_text
 from tileas_xdsl.transforms.tileas.assign_buffers import BUFFER
 from tileas_xdsl.transforms.tileas.generate_schedule import SCHEDULE, scheduled_loops
 from tileas_xdsl.transforms.tileas.materialize_schedule import AGENTS
+
+if TYPE_CHECKING:
+    from tileas_xdsl.tools.machine_code.validation import Worth
 
 OF_THE_DRIVER = ("num_warps", "num_ctas", "opt_level", "v2_opt_level", "index_bitwidth", "enable_random_delay")
 """Options of TileAS' driver that are no options of ours; `TileIRPass` has their help, and says which have an effect."""
@@ -109,12 +113,17 @@ def _compile(arguments: argparse.Namespace) -> int:
     driver.refuse_unbuilt_options()
     steps = driver.steps() if wanted is None else machine_code.steps(driver, module, arguments.threads)
     context = full_context()
+    is_judged = wanted is not None and not arguments.no_check
+    tiles = module.clone() if is_judged and machine_code.has_tiles(module) else None
+    threads: ModuleOp | None = None
     written: dict[str, str] = {}
     decisions: list[str] = []
     with recorded_diagnostics() as said:
         for number, step in enumerate(steps):
             if step.name == machine_code.TO_KERNELS:
                 decisions += agents_of(module)
+            if step.name == machine_code.TO_LLVM and is_judged:
+                threads = module.clone()
             is_verified = machine_code.is_verified_by_next(step.name, wanted) and arguments.save_temps is None
             _apply(step, module, context, verify=not is_verified)
             decisions += decisions_behind(step.name, module)
@@ -124,7 +133,7 @@ def _compile(arguments: argparse.Namespace) -> int:
         decisions += agents_of(module)
         files = {arguments.out: printed(module).encode()}
     else:
-        files, lines = machine_code.files(wanted, module, arguments)
+        files, lines = machine_code.files(wanted, module, arguments, _judge(arguments, tiles, threads))
         decisions += lines
     _write(arguments, files, written)
     stream = sys.stderr if arguments.out is None else sys.stdout
@@ -133,6 +142,21 @@ def _compile(arguments: argparse.Namespace) -> int:
     if arguments.remarks:
         _show(said)
     return 0
+
+
+def _judge(
+    arguments: argparse.Namespace, tiles: ModuleOp | None, threads: ModuleOp | None
+) -> machine_code.Judge | None:
+    """What judges the threads that `tiles` have become; None where nobody shall."""
+    if threads is None:
+        return None
+
+    def judge() -> Mapping[str, Worth]:
+        from tileas_xdsl.tools.machine_code.validation import worth_of
+
+        return worth_of(tiles, threads, arguments.threads, arguments.check_timeout)
+
+    return judge
 
 
 def _apply(step: ModulePass, module: ModuleOp, context: Context, *, verify: bool) -> None:

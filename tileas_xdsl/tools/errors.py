@@ -45,6 +45,12 @@ class InputError(Exception):
         super().__init__("\n".join(messages))
 
 
+class UnsafeCodeError(InputError):
+    """What would be written is unsafe, or computes other numbers; the messages hold the witness."""
+
+    status = 1
+
+
 class OutOfTimeError(InputError):
     """The time was up; the messages say where the program stood."""
 

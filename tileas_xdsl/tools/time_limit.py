@@ -6,12 +6,12 @@ steps for a check, which are the same on every computer.
 from __future__ import annotations
 
 import argparse
-from math import inf, isfinite
+from math import inf
 
 from tileas_xdsl.checker.verdict.checking import STEPS
 from tileas_xdsl.checker.verdict.checking import TIMEOUT as NO_TIMEOUT
+from tileas_xdsl.tools.seconds import NONE, seconds
 
-NONE = "none"
 TIMEOUT = 15.0
 """Seconds of processor time for a run, unless the caller asks for more or for less."""
 
@@ -42,19 +42,6 @@ def add_steps(parser: argparse.ArgumentParser) -> None:
 def for_a_run(timeout: float | None) -> float | None:
     """The seconds for a run, of a command that also checks: those that were given, or the default."""
     return TIMEOUT if timeout == NO_TIMEOUT else timeout
-
-
-def seconds(text: str) -> float | None:
-    """The time that `text` is; None for `none`. Raises `ArgumentTypeError` for what is no number above 0."""
-    if text == NONE:
-        return None
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not (isfinite(number) and number > 0):
-        raise argparse.ArgumentTypeError(f"'{text}' is no number of seconds above 0; {NONE} is no limit")
-    return number
 
 
 def number_of_steps(text: str) -> float:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -25,7 +25,11 @@ from tileas_xdsl.backend.ptx_target import ptx_of_module
 from tileas_xdsl.backend.ptxas import AssemblerError, KernelReport, assemble, find_ptxas
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.pipelines import TileIRPass, steps_to_llvm
-from tileas_xdsl.tools.errors import InputError
+from tileas_xdsl.tools.errors import InputError, UnsafeCodeError
+from tileas_xdsl.tools.seconds import seconds
+
+if TYPE_CHECKING:
+    from tileas_xdsl.tools.machine_code.validation import Worth
 
 LLVM_IR, PTX, CUBIN = ".ll", ".ptx", ".cubin"
 KINDS = (LLVM_IR, PTX, CUBIN)
@@ -34,16 +38,31 @@ TO_KERNELS = "convert-nv-tile-func-to-llvm"
 TO_PLACES = ("tileas-place-tiles", "tileas-order-accesses")
 """Those that say where tiles lie, and what waits for what."""
 TO_THREADS = (TO_KERNELS, *TO_PLACES, "convert-pipeline-to-nvvm", "convert-nv-tileas-to-llvm")
-HANDED_ON = (*TO_THREADS, "inject-software-pipeline", "convert-queue-to-nvvm", "convert-to-llvm")
-"""Passes whose thousands of ops the last one behind them takes on at once: only what that makes is verified."""
+TO_LLVM = "convert-to-llvm"
+"""The first pass behind threads of nvvm and llvm: what it is given is checked."""
 READ_BY_LLVM = "convert-nvvm-to-llvm"
 """The last of them: where LLVM goes on from its text, LLVM verifies it (and dominance, too)."""
+HANDED_ON = (*TO_THREADS, "inject-software-pipeline", "convert-queue-to-nvvm", TO_LLVM)
+"""Passes whose thousands of ops the last one behind them takes on at once: only what that makes is verified."""
+CHECK_SECONDS = 20.0
+"""Of processor time for the check of each kernel, unless the caller gives a number."""
+Judge = Callable[[], Mapping[str, "Worth"]]
+"""Says what the threads of each kernel are worth, by name."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options that machine code has beside those of a program."""
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads a block of kernels (default: 1)")
     parser.add_argument("--ptxas", metavar="PATH", help="the assembler (default: as in TILEAS_PTXAS, the path, wheels)")
+    parser.add_argument(
+        "--check-timeout",
+        type=seconds,
+        default=CHECK_SECONDS,
+        metavar="SECONDS",
+        help="processor time after which the check of a kernel's threads ends with what is known; none for no limit "
+        f"(default: {CHECK_SECONDS:g})",
+    )
+    parser.add_argument("--no-check", action="store_true", help="write machine code without a check of its threads")
 
 
 def wanted(arguments: argparse.Namespace) -> str | None:
@@ -63,9 +82,14 @@ def wanted(arguments: argparse.Namespace) -> str | None:
 
 def steps(driver: TileIRPass, module: ModuleOp, threads: int) -> Iterator[ModulePass]:
     """The passes down to `llvm`; those of the family only where there are tiles."""
-    if any(op_name(op).startswith("nv_tile") for op in module.walk()):
+    if has_tiles(module):
         yield from driver.steps()
     yield from steps_to_llvm(module, threads)
+
+
+def has_tiles(module: ModuleOp) -> bool:
+    """Whether the passes of the family have something to do."""
+    return any(op_name(op).startswith("nv_tile") for op in module.walk())
 
 
 def is_verified_by_next(name: str, kind: str | None) -> bool:
@@ -73,8 +97,13 @@ def is_verified_by_next(name: str, kind: str | None) -> bool:
     return name in HANDED_ON or (name == READ_BY_LLVM and kind in (PTX, CUBIN))
 
 
-def files(kind: str, module: ModuleOp, arguments: argparse.Namespace) -> tuple[Mapping[str | None, bytes], list[str]]:
-    """What goes into which file, and a line for each kernel."""
+def files(
+    kind: str, module: ModuleOp, arguments: argparse.Namespace, judge: Judge | None
+) -> tuple[Mapping[str | None, bytes], list[str]]:
+    """
+    What goes into which file, and a line for each kernel. Raises `UnsafeCodeError` where `judge` (None: nobody looks)
+    says that there may be no file.
+    """
     try:
         contracts = list(contracts_of(module))
     except PassFailedException as error:
@@ -82,11 +111,22 @@ def files(kind: str, module: ModuleOp, arguments: argparse.Namespace) -> tuple[M
     if not contracts:
         raise InputError([f"{arguments.file}: error: there is no kernel: no function with a body, or all are called"])
     content, reports = _generated(kind, module, arguments)
+    worths: Mapping[str, Worth] = _judged(judge, arguments) if judge is not None else {}
     for contract in contracts:
         contract |= _reported(reports.get(contract["name"]))
+        worth = worths.get(contract["name"])
+        contract["check"] = worth.as_data() if worth is not None else None
     text = json.dumps({"target": arguments.target, "code": Path(arguments.out).name, "kernels": contracts}, indent=2)
     contract_file = str(Path(arguments.out).with_suffix(".json"))
-    return {arguments.out: content, contract_file: f"{text}\n".encode()}, list(_lines(contracts))
+    return {arguments.out: content, contract_file: f"{text}\n".encode()}, list(_lines(contracts, worths))
+
+
+def _judged(judge: Judge, arguments: argparse.Namespace) -> Mapping[str, Worth]:
+    worths = judge()
+    problems = [worth.problem for worth in worths.values() if worth.problem]
+    if problems:
+        raise UnsafeCodeError([f"{arguments.file}: error: {problem}" for problem in problems])
+    return worths
 
 
 def _generated(kind: str, module: ModuleOp, arguments: argparse.Namespace) -> tuple[bytes, Mapping[str, KernelReport]]:
@@ -126,7 +166,7 @@ def _reported(report: KernelReport | None) -> dict[str, Any]:
     }
 
 
-def _lines(contracts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _lines(contracts: Sequence[Mapping[str, Any]], worths: Mapping[str, Worth]) -> Iterator[str]:
     for contract in contracts:
         words = [_threads(contract["block"])]
         if "registers" in contract:
@@ -137,7 +177,8 @@ def _lines(contracts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             ]
             if contract["serialized_products"]:
                 words.append(f"products one by one ({contract['serialized_products']})")
-        yield f"@{contract['name']}: {', '.join(words)}"
+        worth = worths.get(contract["name"])
+        yield f"@{contract['name']}: {', '.join(words)}; {worth.line if worth is not None else 'threads: not checked'}"
 
 
 def _shared_memory(static: int, dynamic: int | str) -> str:

@@ -1,0 +1,208 @@
+"""
+What a kernel's machine code is worth: before a file is written, its threads are compared with its tiles, and checked.
+
+    numbers    both are run on small integers, with the trip counts 0, 1 and 3, under random orders. A tile that is lost
+               by program order alone is no race, so threads that are safe may still compute something else
+    check      the threads are checked as `tileas check` does, with what is left of `--check-timeout`
+
+Where the program has no tiles, or its arguments are none that can be made up (pointers), there is no second level to
+compare with, and the threads are only checked. (Translation validation: Pnueli, Siegel and Singerman 1998.)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import copy
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import IndexType, IntegerType, MemRefType, ModuleOp
+from xdsl.ir import Attribute, Operation, Region
+
+from tileas_xdsl.analysis.thread_blocks import block_shape_of
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Report, Verdict
+from tileas_xdsl.machine.arguments import ArgumentError, argument_names, find_function, public_functions
+from tileas_xdsl.machine.core.values import element_type
+from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
+from tileas_xdsl.machine.running import Outcome, run
+
+TRIPS = (0, 1, 3)
+"""What integer arguments are."""
+EXTENT = 512
+"""Of each axis of an array whose type leaves it open."""
+CLOSE = 2.0**-9
+"""How far floats may be apart, relatively and absolutely: threads add in another order than tiles."""
+MAP = "_map"
+"""Behind the name of an array that TMA copies and threads access: it is handed over twice."""
+
+
+@dataclass
+class Worth:
+    """What is known of the threads of one kernel."""
+
+    kernel: str
+    seconds: float = 0.0
+    compared: tuple[int, ...] = ()
+    """The trip counts at which the threads computed what the tiles do."""
+    problem: str = ""
+    """Why no file may be written."""
+    reason: str = ""
+    """Why it is not decided, or not proved for every trip count."""
+    report: Report | None = field(default=None, repr=False)
+
+    @property
+    def line(self) -> str:
+        """What stands on the line of the kernel."""
+        if self.report is None or self.report.verdict is not Verdict.SAFE:
+            return f"threads: not decided: {self.reason}"
+        return f"threads: {self.report.verdict_line.partition(';')[0]} ({self.seconds:.1f} s)"
+
+    def as_data(self) -> dict[str, Any]:
+        """The same for the launch contract."""
+        report = self.report
+        return {
+            "verdict": report.verdict.value if report is not None else Verdict.UNDECIDED.value,
+            "every_trip_count": report is not None and report.is_proved,
+            "trip_counts": list(report.trip_counts) if report is not None else [],
+            "assumed": [str(each) for each in report.assumed] if report is not None else [],
+            "compared_with_tiles": list(self.compared),
+            "seconds": round(self.seconds, 1),
+            "reason": self.reason,
+        }
+
+
+def worth_of(tiles: ModuleOp | None, threads: ModuleOp, given: int | None, seconds: float | None) -> dict[str, Worth]:
+    """
+    What the kernels of `threads` are worth, by name: `tiles` are what they were made of (None: there are none), `given`
+    the threads of a block for functions that do not say it, `seconds` the processor time for each.
+    (None: no limit).
+    """
+    limit = inf if seconds is None else seconds
+    return {name: _worth(tiles, threads, name, given, limit) for name in public_functions(threads)}
+
+
+def _worth(tiles: ModuleOp | None, threads: ModuleOp, name: str, given: int | None, seconds: float) -> Worth:
+    found, start = Worth(name), time.process_time()
+    if tiles is not None:
+        # What has no numbers here, or no meaning, is only checked.
+        with suppress(ArgumentError, UndecidedError, UnsupportedError):
+            _compare(tiles, threads, found, seconds / 2)
+    try:
+        if not found.problem:
+            _check(tiles, threads, found, given, max(seconds - (time.process_time() - start), 1.0))
+    except (ArgumentError, UndecidedError, UnsupportedError) as error:
+        found.reason = str(error)
+    found.seconds = time.process_time() - start
+    return found
+
+
+# The check ------------------------------------------------------------------------------------------------------------
+
+
+def _check(tiles: ModuleOp | None, threads: ModuleOp, found: Worth, given: int | None, seconds: float) -> None:
+    op, _ = find_function(threads, found.kernel)
+    count = None if block_shape_of(op) is not None else given
+    found.report = report = check(threads, found.kernel, threads=count, judge_waits=False, timeout=seconds)
+    reasons = (*report.undecided, *report.unexplored, *report.bounded, *report.cut_short)
+    found.reason = reasons[0] if reasons and not report.is_proved else ""
+    if report.verdict is Verdict.VIOLATION:
+        found.problem = f"{_whose_fault(tiles, found.kernel, seconds)}\n{report}"
+
+
+def _whose_fault(tiles: ModuleOp | None, kernel: str, seconds: float) -> str:
+    """Whether the mistake that was found in the threads is the user's or ours."""
+    if tiles is None:
+        return f"@{kernel} is unsafe"
+    try:
+        report = check(tiles, kernel, judge_waits=False, timeout=seconds)
+    except (ArgumentError, UnsupportedError):
+        return f"the threads of @{kernel} are unsafe"
+    if report.verdict is Verdict.VIOLATION:
+        return f"@{kernel} is unsafe, as 'tileas check' says of the program itself"
+    return f"the threads of @{kernel} are unsafe, and the program is not: {_DEFECT}"
+
+
+_DEFECT = "this is a defect of tileas; please report it with the file"
+
+
+# Numbers --------------------------------------------------------------------------------------------------------------
+
+
+def _compare(tiles: ModuleOp, threads: ModuleOp, found: Worth, seconds: float) -> None:
+    """Run both levels at each of the trip counts, for as long as there is time."""
+    _, body = find_function(tiles, found.kernel)
+    end = time.process_time() + seconds
+    for trips in TRIPS if any(_is_integer(kind) for kind in _kinds(body)) else TRIPS[:1]:
+        given = dict(_arguments(body, trips))
+        outcomes: list[Outcome] = []
+        for level in (tiles, threads):
+            left = end - time.process_time()
+            if left <= 0:
+                return
+            handed = _handed_over(given, find_function(level, found.kernel)[1])
+            outcomes.append(run(level, found.kernel, handed, order="random", seed=trips, timeout=left))
+        expected, computed = outcomes
+        if expected.violations or not (expected.finished and computed.finished):
+            return
+        different = next(_differences(expected, computed), None)
+        if different is not None:
+            found.problem = (
+                f"the threads of @{found.kernel} compute other numbers than its tiles in {different}, "
+                f"with {trips} for each integer argument: {_DEFECT}"
+            )
+            return
+        found.compared += (trips,)
+
+
+def _kinds(body: Region) -> Sequence[Attribute]:
+    assert body.first_block is not None
+    return [argument.type for argument in body.first_block.args]
+
+
+def _is_integer(kind: Attribute) -> bool:
+    return isinstance(kind, IndexType | IntegerType)
+
+
+def _arguments(body: Region, trips: int) -> Iterator[tuple[str, Any]]:
+    """Small integers, whose sums and products are exact. Raises `UnsupportedError` for what cannot be made up."""
+    draw = np.random.default_rng(1)
+    for name, kind in zip(argument_names(body), _kinds(body), strict=True):
+        if _is_integer(kind):
+            yield name, trips
+            continue
+        if not isinstance(kind, MemRefType):
+            assert isinstance(body.parent, Operation)
+            raise UnsupportedError(body.parent, f"has the argument '{name}' : {kind}, for which no numbers are made up")
+        array = cast("MemRefType[Attribute]", kind)
+        element = element_type(array.element_type)
+        assert element is not None
+        shape = [EXTENT if extent < 0 else extent for extent in array.get_shape()]
+        least = -2 if element.is_float else 0
+        yield name, draw.integers(least, 3, shape).astype(element.dtype)
+
+
+def _handed_over(given: Mapping[str, Any], body: Region) -> dict[str, Any]:
+    """Arguments of a level: an array that TMA copies and threads access is handed over twice, as one array."""
+    own = {name: copy(value) for name, value in given.items()}
+    return {name: own[name if name in own else name.removesuffix(MAP)] for name in argument_names(body)}
+
+
+def _differences(expected: Outcome, computed: Outcome) -> Iterator[str]:
+    """The arrays that differ."""
+    for name, array in expected.arrays.items():
+        close = max(CLOSE, 4 * _epsilon(array.dtype))
+        ours, theirs = (each.astype(np.float64) for each in (array, computed.arrays[name]))
+        if not np.allclose(theirs, ours, rtol=close, atol=close, equal_nan=True):
+            yield f"'{name}'"
+
+
+def _epsilon(kind: np.dtype[Any]) -> float:
+    """The distance of 1 to the next number of `kind`; 0 for integers."""
+    import ml_dtypes
+
+    return 0.0 if np.issubdtype(kind, np.integer) else float(cast("Any", ml_dtypes.finfo(kind)).eps)
