@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import pairwise
+from typing import Any
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import FileLineColLoc, IntegerAttr, ModuleOp, i1
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.dialects.utils import EnumAttribute
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import IsTerminator, is_side_effect_free
 from xdsl.utils.exceptions import VerifyException
@@ -22,6 +25,13 @@ from xdsl.utils.exceptions import VerifyException
 from bench.mutation.programs import Program
 from tileas_xdsl.analysis.dominance import verify_dominance
 from tileas_xdsl.diagnostics import RefusedError
+from tileas_xdsl.dialects.nvvm.attributes import SetMaxRegisterAction, SetMaxRegisterActionAttr
+from tileas_xdsl.dialects.nvvm.matrix_attributes import (
+    Tcgen05Fence,
+    Tcgen05FenceAttr,
+    Tcgen05Wait,
+    Tcgen05WaitAttr,
+)
 from tileas_xdsl.dialects.nvvm.mbarrier import (
     MBarrierArriveExpectTxOp,
     MBarrierArriveOp,
@@ -39,7 +49,8 @@ SYNCHRONISING = frozenset(
         *("nvvm.mbarrier.init", "nvvm.mbarrier.arrive", "nvvm.mbarrier.arrive.expect_tx", "nvvm.mbarrier.expect_tx"),
         *("nvvm.mbarrier.try_wait.parity", "nvvm.mbarrier.inval", "nvvm.barrier0", "nvvm.barrier"),
         *("nvvm.cluster.arrive", "nvvm.cluster.wait", "nvvm.griddepcontrol"),
-        *("nvvm.fence.proxy", "nvvm.fence.mbarrier.init"),
+        *("nvvm.fence.proxy", "nvvm.fence.mbarrier.init", "nvvm.setmaxregister"),
+        *(f"nvvm.tcgen05.{name}" for name in ("commit", "wait", "fence", "dealloc", "relinquish_alloc_permit")),
         *("nv_tileaa.queue.put",),
         *(
             f"nv_tileas.async.pipeline.{name}"
@@ -84,6 +95,15 @@ REMADE = frozenset({"nvvm.mbarrier.init", "nvvm.mbarrier.inval"})
 """Ops that are done once in the life of a barrier."""
 BYTES = 16
 """The smallest number of bytes that a bulk copy moves."""
+
+TURNED: dict[str, tuple[str, type[EnumAttribute[Any]], tuple[StrEnum, StrEnum]]] = {
+    "nvvm.setmaxregister": ("action", SetMaxRegisterActionAttr, tuple(SetMaxRegisterAction)),
+    "nvvm.tcgen05.wait": ("kind", Tcgen05WaitAttr, tuple(Tcgen05Wait)),
+    "nvvm.tcgen05.fence": ("kind", Tcgen05FenceAttr, tuple(Tcgen05Fence)),
+}
+"""Ops with a property that says one of two things, its name, its attribute, and what it may say."""
+SYNCED = frozenset({"nvvm.tcgen05.mma", "nvvm.tcgen05.cp", "nvvm.tcgen05.shift"})
+"""Ops of which some pairs are performed in order: they change places with each other."""
 
 Edit = Callable[[Sequence[Operation]], None]
 """Changes a copy of the program, given as its ops in the order of `walk`."""
@@ -144,6 +164,7 @@ def changes(ops: Sequence[Operation]) -> Iterator[Change]:
         yield from _mistaken(number, op)
         yield from _switched(number, op)
         yield from _expected_late(number, op)
+        yield from _turned(number, op)
     yield from _swapped(ops)
 
 
@@ -325,6 +346,25 @@ def _turn_noinc(op: Operation) -> None:
     op.properties["noinc"] = IntegerAttr(1 - (noinc.value.data & 1), i1)
 
 
+# One of two -----------------------------------------------------------------------------------------------------------
+
+
+def _turned(number: int, op: Operation) -> Iterator[Change]:
+    """Registers are taken in the place of being given, loads waited for in the place of stores, a fence faces away."""
+    if op.name in TURNED:
+        name, attribute, both = TURNED[op.name]
+        said = op.properties[name].data  # pyright: ignore[reportAttributeAccessIssue]
+        (other,) = (each for each in both if each is not said)
+        yield Change("turn", number, f"says {other}", _says(number, name, attribute(other)))
+
+
+def _says(number: int, name: str, value: Attribute) -> Edit:
+    def edit(ops: Sequence[Operation]) -> None:
+        ops[number].properties[name] = value
+
+    return edit
+
+
 # Places ---------------------------------------------------------------------------------------------------------------
 
 
@@ -334,7 +374,8 @@ def _swapped(ops: Sequence[Operation]) -> Iterator[Change]:
     for block in (block for op in ops for region in op.regions for block in region.blocks):
         acting = [op for op in block.ops if not _is_quiet(op)]
         for first, second in pairwise(acting):
-            if not {first.name, second.name} & SYNCHRONISING or _feeds(first, second):
+            names = {first.name, second.name}
+            if not (names & SYNCHRONISING or names <= SYNCED) or _feeds(first, second):
                 continue
             one, other = numbers[first], numbers[second]
             yield Change("swap", one, f"comes after '{second.name}'", _moves_behind(one, other), second.name)

@@ -15,10 +15,12 @@ WAITS = (
     *("async.await", "async.await_all", "async_queue.wait", "rocdl.wait.asyncmark", "rocdl.s.waitcnt"),
     *("rocdl.s.wait.asynccnt", "nvvm.cp.async.wait.group", "nvvm.cp.async.bulk.wait_group", "nvvm.barrier0"),
     *("nvvm.barrier", "nvvm.mbarrier.try_wait.parity", "nv_tileas.async.pipeline.consumer_wait"),
-    "nv_tileas.async.pipeline.producer_acquire",
+    *("nv_tileas.async.pipeline.producer_acquire", "nvvm.tcgen05.wait"),
 )
 CLOSES = ("nvvm.cp.async.commit.group", "nvvm.cp.async.bulk.commit.group", "rocdl.asyncmark", "async_queue.commit")
 FENCES = ("nvvm.fence.proxy", "nvvm.fence.mbarrier.init")
+TENSOR_FENCE, REGISTERS = "nvvm.tcgen05.fence", "nvvm.setmaxregister"
+PERMIT, COLUMNS = "nvvm.tcgen05.relinquish_alloc_permit", "nvvm.tcgen05.dealloc"
 COPY, EXPECT = "nvvm.cp.async.bulk.shared.cluster.global", "nvvm.mbarrier.arrive.expect_tx"
 INIT = "nvvm.mbarrier.init"
 
@@ -55,6 +57,18 @@ RULES: tuple[Rule, ...] = (
     (_swaps(((INIT,), FENCES)), "no engine signals this barrier: only threads arrive at it, and they know it is made"),
     (_swaps((FENCES, ())), "the thread that issues the copy executes the fence, and still does so in front of it"),
     (_changes("drop", *FENCES), "no engine signals these barriers: only threads arrive at them"),
+    (_swaps(((TENSOR_FENCE,), ())), "the fence still stands between the synchronisation and what it orders"),
+    (_swaps(((REGISTERS,), ())), "registers hand over no memory, and nobody waits longer for them"),
+    (_changes("drop", PERMIT), "nobody allocates any more"),
+    (_swaps(((PERMIT,), ())), "it says that nobody allocates any more, and nothing of memory"),
+    (_swaps(((COLUMNS,), (COLUMNS,))), "the columns are of two allocations"),
+    (_changes("drop", TENSOR_FENCE), "nothing that the tensor core has made is touched behind it"),
+    (_changes("turn", TENSOR_FENCE), "nothing that the tensor core has made is touched behind it"),
+    (_changes("drop", REGISTERS), "nobody needs what it takes"),
+    (_changes("turn", REGISTERS), "nobody needs what it takes, and it gives nothing"),
+    (_changes("count", INIT, what="more"), "nobody waits for the phase that lacks an arrival"),
+    (_changes("count", REGISTERS), "the pool has enough for all who take, in any order"),
+    (_swaps(((COPY,), ("nvvm.mbarrier.arrive",))), "the phase waits for the bytes that are expected already"),
     (_swaps(((EXPECT,), (COPY, "scf.if"))), "the phase needs the arrival and the bytes, whichever comes first"),
     (_swaps(((COPY, EXPECT), ("nvvm.mbarrier.try_wait.parity",))), "the wait is for what another copy brings"),
     (_swaps(((COPY, EXPECT), (COPY, EXPECT))), "the two belong to different barriers"),

@@ -154,15 +154,23 @@ def _alloc(unroller: Unroller, frame: Frame, op: Any) -> None:
     frame.values[op.results[0]] = unroller.argument(op.results[0].type, (frame.number, frame.count("objects")))
 
 
-def _load(unroller: Unroller, frame: Frame, op: Any) -> None:
+def _element(unroller: Unroller, frame: Frame, op: Any) -> int:
+    """The cell of an element. There is none at an index from a rank that nobody has."""
+    array: Array = frame.values[op.memref]
     indices = [number(frame.values[index]) for index in op.indices]
-    unroller.access(frame, op, reads=unroller.element(frame.values[op.memref], indices))
+    if unroller.uses_ranks and any(index >= extent for index, extent in zip(indices, array.shape, strict=True)):
+        frame.emit(steps.Undefined("an index outside of the array"), op)
+        raise UnansweredError
+    return unroller.element(array, indices)
+
+
+def _load(unroller: Unroller, frame: Frame, op: Any) -> None:
+    unroller.access(frame, op, reads=_element(unroller, frame, op))
     frame.values[op.res] = UNKNOWN
 
 
 def _store(unroller: Unroller, frame: Frame, op: Any) -> None:
-    indices = [number(frame.values[index]) for index in op.indices]
-    unroller.access(frame, op, writes=unroller.element(frame.values[op.memref], indices))
+    unroller.access(frame, op, writes=_element(unroller, frame, op))
 
 
 def _dealloc(unroller: Unroller, frame: Frame, op: Any) -> None:
