@@ -150,24 +150,25 @@ def judge_open_phases(machine: Machine) -> None:
 def _too_many_arrivals(agent: Agent, barrier: PhaseBarrier, op: Operation, count: int) -> None:
     often = "once" if count == 1 else f"{count} times"
     role = f"arrives {often} at {barrier.name}, which was made for {barrier.expected} arrivals a phase"
-    party = Party(op, agent.name, agent.iteration, role)
-    violation = Violation(
-        ViolationKind.PHASE,
-        f"more arrivals at {barrier.name} than its init count in one phase",
-        (party, Party(barrier.op, "", (), "makes the barrier")),
-        f"an init count that is the number of arrivals of a phase; it is {barrier.expected}",
-    )
-    agent.machine.report(violation, Misuse(agent, [barrier], [party]))
+    text = f"more arrivals at {barrier.name} than its init count in one phase"
+    missing = f"an init count that is the number of arrivals of a phase; it is {barrier.expected}"
+    _report(agent, barrier, op, role, text, missing)
 
 
 def _completes_and_may_not(agent: Agent, barrier: PhaseBarrier, op: Operation, phase: int) -> None:
-    party = Party(op, agent.name, agent.iteration, f"is the last arrival of phase {phase} of {barrier.name}")
-    violation = Violation(
-        ViolationKind.PHASE,
-        f"an arrival that must not complete phase {phase} of {barrier.name} completes it",
-        (party, Party(barrier.op, "", (), f"makes the barrier for {barrier.expected} arrivals a phase")),
-        "another arrival that comes after this one, or an arrive without .noComplete",
-    )
+    role = f"is the last arrival of phase {phase} of {barrier.name}"
+    text = f"an arrival that must not complete phase {phase} of {barrier.name} completes it"
+    missing = "another arrival that comes after this one, or an arrive without .noComplete"
+    _report(agent, barrier, op, role, text, missing, made=f"for {barrier.expected} arrivals a phase")
+
+
+def _report(
+    agent: Agent, barrier: PhaseBarrier, op: Operation, role: str, text: str, missing: str, made: str = ""
+) -> None:
+    """`agent`, at `op`, takes a phase of `barrier`, which was made so, for another one, or gives it another end."""
+    party = Party(op, agent.name, agent.iteration, role)
+    maker = Party(barrier.op, "", (), f"makes the barrier {made}".rstrip())
+    violation = Violation(ViolationKind.PHASE, text, (party, maker), missing)
     agent.machine.report(violation, Misuse(agent, [barrier], [party]))
 
 
@@ -253,27 +254,16 @@ def _phase_ran_away(agent: Agent, barrier: PhaseBarrier, meant: int, op: Operati
     role = f"waits for phase {meant} of {barrier.name}, of which phase {seen} is already complete"
     arrivals = [other for other in barrier.completed if other.index > meant]
     who = ", ".join(agent.machine.agents[number].name for phase in arrivals for number in sorted(phase.arrivals))
-    party = Party(op, agent.name, agent.iteration, role)
-    violation = Violation(
-        ViolationKind.PHASE,
-        f"{barrier.name} ran {seen - meant} phase(s) ahead of a waiting agent: its parity now means another phase",
-        (party, Party(barrier.op, "", (), "makes the barrier")),
-        f"an edge from this wait to the arrivals of phase {meant + 1} ({who or 'asynchronous work'})",
-    )
-    agent.machine.report(violation, Misuse(agent, [barrier], [party]))
+    text = f"{barrier.name} ran {seen - meant} phase(s) ahead of a waiting agent: its parity now means another phase"
+    missing = f"an edge from this wait to the arrivals of phase {meant + 1} ({who or 'asynchronous work'})"
+    _report(agent, barrier, op, role, text, missing)
 
 
 def _passes_too_early(agent: Agent, barrier: PhaseBarrier, meant: int, op: Operation) -> None:
     seen = barrier.phases_completed - 1
     role = f"passes on phase {seen} of {barrier.name}, asking for parity {seen & 1}"
-    party = Party(op, agent.name, agent.iteration, role)
-    violation = Violation(
-        ViolationKind.PHASE,
-        f"'{op_name(op)}' passes on phase {seen} of {barrier.name} where phase {meant} is meant",
-        (party, Party(barrier.op, "", (), "makes the barrier")),
-        f"an edge from the completion of phase {meant - 1} to this wait",
-    )
-    agent.machine.report(violation, Misuse(agent, [barrier], [party]))
+    text = f"'{op_name(op)}' passes on phase {seen} of {barrier.name} where phase {meant} is meant"
+    _report(agent, barrier, op, role, text, f"an edge from the completion of phase {meant - 1} to this wait")
 
 
 def promise_bytes(agent: Agent, work: AsyncWork, barrier: PhaseBarrier, size: int) -> None:
