@@ -18,7 +18,7 @@ VARIANTS = tuple(json.loads(TABLE.read_text()))
 """Kernel, target and strategy."""
 
 
-def rows(variants: Sequence[str] = VARIANTS) -> Iterator[dict[str, Any]]:
+def measure(variants: Sequence[str] = VARIANTS) -> Iterator[dict[str, Any]]:
     """A row for each variant: seconds, and the verdict without what it assumes."""
     for variant in variants:
         name, target, strategy = variant.split()
@@ -27,8 +27,3 @@ def rows(variants: Sequence[str] = VARIANTS) -> Iterator[dict[str, Any]]:
         report = check(module, judge_waits=False)
         seconds = time.process_time() - start
         yield {"variant": variant, "seconds": round(seconds, 1), "verdict": report.verdict_line.partition(";")[0]}
-
-
-if __name__ == "__main__":
-    for row in rows():
-        print(json.dumps(row), flush=True)
