@@ -33,8 +33,9 @@ from tileas_xdsl.analysis.threads.places import OTHER_SLOT, Place, place_of, web
 from tileas_xdsl.analysis.threads.products import is_of_warpgroup
 from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
 from tileas_xdsl.dialects.cute import CuteAtomAttr
-from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
-from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp, TiledStoreOp, WriteOp
+from tileas_xdsl.dialects.nv_tileaa.atomics import GatherLoadOp, TiledAtomicRmwOp
+from tileas_xdsl.dialects.nv_tileaa.compute import BlockTileOp, DotOp
+from tileas_xdsl.dialects.nv_tileaa.memory import LoadOp, TiledLoadOp, TiledStoreOp, WriteOp
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomPlanAttr
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
@@ -170,6 +171,8 @@ def avoided_by(slot: SSAValue) -> set[SSAValue]:
     return found
 
 
+OF_ARRAYS = (TiledLoadOp, TiledStoreOp, LoadOp, GatherLoadOp, TiledAtomicRmwOp)
+
 # The accesses of a function -------------------------------------------------------------------------------------------
 
 Rule = Callable[["Accesses", Any], Iterator[Access]]
@@ -191,9 +194,10 @@ class Accesses:
         self._agents: dict[SSAValue, set[Region]] = {}
         self._written: set[SSAValue] = set()
         for op in function.walk():
-            if isinstance(op, TiledLoadOp | TiledStoreOp) and (agent := agent_of(op)) is not None:
-                self._agents.setdefault(_array(op.base), set()).add(agent)
-                self._written |= {_array(op.base)} if isinstance(op, TiledStoreOp) else set()
+            if isinstance(op, OF_ARRAYS) and (agent := agent_of(op)) is not None:
+                array = _array(array_behind(op.base))
+                self._agents.setdefault(array, set()).add(agent)
+                self._written |= {array} if isinstance(op, TiledStoreOp | TiledAtomicRmwOp) else set()
 
     def of(self, op: Operation) -> Sequence[Access]:
         """What an op does, once."""
@@ -229,10 +233,13 @@ class Accesses:
     ) -> Access:
         """The access to a tile of an array, by those who hold it in registers, or by anybody."""
         holder = self._holder(op, held.layout, held.layout) if held.in_registers else None
-        array = _array(base)
-        known = isinstance(array, BlockArgument) and array.type == base.type
         tile = TileOfArray(held.layout.shape, tuple(map(coordinate_of, indices)))
-        return Access(op=op, object=array if known else None, writes=writes, tile=tile, holder=holder)
+        return Access(op=op, object=self.array(base), writes=writes, tile=tile, holder=holder)
+
+    def array(self, base: SSAValue) -> SSAValue | None:
+        """The array that `base` is, where it is an argument as a whole; else None."""
+        array = _array(base)
+        return array if isinstance(array, BlockArgument) and array.type == base.type else None
 
     def plain_holder(self, op: Operation, registers: SSAValue, memory: SSAValue, atom: object) -> Holder | None:
         """Who touches what by plain loads and stores; by `ldmatrix` and `stmatrix` lanes touch what others hold."""
@@ -288,6 +295,21 @@ def _store(accesses: Accesses, op: TiledStoreOp) -> Iterator[Access]:
         yield accesses.of_array(op, op.base, op.indices, held, writes=True)
 
 
+def _load_number(accesses: Accesses, op: LoadOp | GatherLoadOp) -> Iterator[Access]:
+    """All threads load a number, or each some elements, anywhere in the array."""
+    yield Access(op=op, object=accesses.array(op.base), writes=False)
+
+
+def _update(accesses: Accesses, op: TiledAtomicRmwOp) -> Iterator[Access]:
+    """Updates of one array commute; an ordinary access of it does not."""
+    yield Access(op=op, object=accesses.array(array_behind(op.base)), writes=True)
+
+
+def array_behind(base: SSAValue) -> SSAValue:
+    """The array that a value is, or that it is a view of."""
+    return base.owner.source if isinstance(base.owner, BlockTileOp) else base
+
+
 def _copy(accesses: Accesses, op: CopyOp) -> Iterator[Access]:
     if op.destination is not None and not is_way_to_slot(op.destination):
         holder = accesses.plain_holder(op, op.source, op.destination, op.atom_descriptor)
@@ -329,6 +351,9 @@ RULES: dict[type[Operation], Rule] = {
     TiledLoadOp: _load,
     AsyncTiledLoadOp: _load_into,
     TiledStoreOp: _store,
+    LoadOp: _load_number,
+    GatherLoadOp: _load_number,
+    TiledAtomicRmwOp: _update,
     CopyOp: _copy,
     ConvertLayoutOp: _convert,
     DotOp: _product,

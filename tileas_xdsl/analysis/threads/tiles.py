@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import (
     Float16Type,
     Float32Type,
     Float64Type,
+    IndexType,
     IntegerType,
     TensorType,
     VectorType,
@@ -25,7 +26,7 @@ from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.layouts.rearranged import permuted, reshaped
 
 REGISTER_BITS = 32
-NUMBERS = (BFloat16Type, Float16Type, Float32Type, Float64Type, IntegerType)
+NUMBERS = (BFloat16Type, Float16Type, Float32Type, Float64Type, IndexType, IntegerType)
 
 
 @dataclass(frozen=True)

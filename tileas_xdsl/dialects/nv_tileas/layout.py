@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import (
     FixedBitwidthType,
     Float6E2M3FNType,
     Float6E3M2FNType,
+    IndexType,
     IntegerType,
     NoneAttr,
     ShapedType,
@@ -44,6 +45,8 @@ COPY_WIDTH = re.compile(r'"selp (\d+) bytes"')
 """How the atom of a copy between registers says its width."""
 SIX_BIT_FLOATS = (Float6E2M3FNType, Float6E3M2FNType)
 BYTE_BITS = 8
+INDEX_BITS = 64
+"""Of a number that counts elements of arrays: addresses of GPUs have as many."""
 PACKED_BYTES = 4
 """The width of a copy between registers of elements that share a byte: a register. Packing fixes it."""
 
@@ -208,6 +211,8 @@ def element_bits(type_: Attribute) -> int | None:
     if has_six_bit_floats(type_):
         return BYTE_BITS
     element = element_type_of(type_)
+    if isinstance(element, IndexType):
+        return INDEX_BITS
     return element.bitwidth if isinstance(element, FixedBitwidthType | IntegerType) else None
 
 

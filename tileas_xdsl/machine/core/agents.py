@@ -374,7 +374,7 @@ class Agent:
         each other. `parts` are those of the agent's threads, where they differ.
         """
         if self.gathering is not None:
-            self.gathering.touch(view, write=write, proxy=proxy)
+            self.gathering.touch(view, write=write, proxy=proxy, is_atomic=is_atomic)
             return
         if self.before_touch is not None:
             self.before_touch(self, view, write)

@@ -185,7 +185,8 @@ for _op, _known in AS_ELSEWHERE.items():
 
 @pure(values.ExtractElementOp)
 def _extract_element(agent: Agent, op: values.ExtractElementOp, vector: Any, position: Any) -> Any:
-    return vector[unsigned(agent.known(position, op, "takes an element by"), op.position.type)]
+    found = vector[unsigned(agent.known(position, op, "takes an element by"), op.position.type)]
+    return found.item() if isinstance(found, np.integer) else found
 
 
 @pure(llvm.InsertElementOp)
@@ -463,7 +464,7 @@ FLOAT_UPDATES: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@effect(extended.AtomicRMWOp, may_move=("val",), opaque=("val",))
+@effect(extended.AtomicRMWOp, may_move=("val",), opaque=("val",), per_thread=TakesPerThread.ONE_BY_ONE)
 def _atomicrmw(agent: Agent, op: extended.AtomicRMWOp, pointer: Any, given: Any) -> Any:
     target: Pointer = agent.known(pointer, op, "accesses")
     kind, word = op.val.type, op.computes

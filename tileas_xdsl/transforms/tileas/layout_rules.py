@@ -4,7 +4,7 @@ Which layouts the operands and the result of an op on tiles must have, so that e
 | op | rule |
 |---|---|
 | element-wise, casts included | all tiles have one layout |
-| reduction along an axis | the result is a slice of the operand's layout |
+| reduction along an axis | each warp holds whole rows, and the result is a slice of the operand's layout |
 | a dimension of extent 1 is added | the operand is a slice of the result's layout |
 | broadcast | the result has the layout of the operand, which wraps around where the extent is 1 |
 | permutation, other extents | each thread holds what it held, under other coordinates |
@@ -15,7 +15,7 @@ Other ops have no rule here: what they do between threads is their own business.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 from xdsl.dialects import arith, math
@@ -26,6 +26,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from tileas_xdsl.analysis.threads.tiles import rearranged
 from tileas_xdsl.dialects.nv_tileaa import compute as nv_tileaa
 from tileas_xdsl.dialects.nv_tileaa import structure as nv_tileaa_structure
+from tileas_xdsl.dialects.nv_tileaa.atomics import GatherLoadOp
 from tileas_xdsl.dialects.nv_tileaa.elementwise import ElementwiseOp
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp
 from tileas_xdsl.dialects.nv_tileaa.structure import PermuteOp, ViewOp
@@ -33,8 +34,10 @@ from tileas_xdsl.dialects.nv_tileas import compute as nv_tileas
 from tileas_xdsl.dialects.nv_tileas import structure as nv_tileas_structure
 from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, element_bits, form_of, linear_layout
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
+from tileas_xdsl.layouts.distributed import LANE, REGISTER, WARP, sliced
 from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.layouts.forms import Blocked, LayoutForm, LinearBases, Mma, Slice
+from tileas_xdsl.layouts.linear import Basis
 
 REDUCTIONS = (nv_tileaa.ReduceOp, nv_tileas.ReduceOp)
 EXPANSIONS = (nv_tileaa_structure.ExpandDimsOp, nv_tileas_structure.ExpandDimsOp)
@@ -72,7 +75,10 @@ def has_rule(op: Operation) -> bool:
 
 def is_elementwise(op: Operation) -> bool:
     """Whether each element of the result depends on the elements at its place alone."""
-    known = isinstance(op, ElementwiseOp | TiledLoadOp) or op.dialect_name() in (arith.Arith.name, math.Math.name)
+    known = isinstance(op, ElementwiseOp | TiledLoadOp | GatherLoadOp) or op.dialect_name() in (
+        arith.Arith.name,
+        math.Math.name,
+    )
     if not known or op.regions or len(op.results) != 1 or not isinstance(op.results[0].type, TensorType):
         return False
     shapes = {shape_of(value) for value in op.operands if isinstance(value.type, TensorType)}
@@ -89,7 +95,7 @@ def new_axis(op: Operation) -> int | None:
 def result_form(op: Operation, form: LayoutForm) -> LayoutForm | None:
     """The layout of the result where the tiles that go in have `form`; None where the rule allows none."""
     if isinstance(op, REDUCTIONS):
-        return Slice(op.axis.value.data, form)
+        return _left_of_rows(op, form) if in_whole_rows(op, form) == form else None
     if isinstance(op, EXPANSIONS):
         return form.parent if isinstance(form, Slice) and form.axis == new_axis(op) else None
     if isinstance(op, nv_tileaa_structure.BroadcastOp):
@@ -109,6 +115,54 @@ def _rearranged_form(
         return LinearBases.of(rearranged(op, form.linear(shape_of(op.operands[0]), bits)))
     except LayoutError:
         return None
+
+
+def _left_of_rows(op: Operation, form: LayoutForm) -> LayoutForm | None:
+    """What a reduction leaves of a layout; of one that is said by its bases it is said so, too."""
+    assert isinstance(op, REDUCTIONS)
+    axis, bits = op.axis.value.data, element_bits(op.operands[0].type)
+    if not isinstance(form, LinearBases) or bits is None:
+        return Slice(axis, form)
+    try:
+        return LinearBases.of(sliced(form.linear(shape_of(op.operands[0]), bits), axis))
+    except LayoutError:
+        return None
+
+
+def in_whole_rows(op: Operation, form: LayoutForm) -> LayoutForm:
+    """
+    The layout, where each warp holds whole rows along the axis of a reduction. Else one in which a warp holds elements
+    of other rows, that one of its threads held, in exchange for those of its rows that another warp held; where there
+    are none to exchange, all warps hold the same.
+    """
+    assert isinstance(op, REDUCTIONS)
+    tile, axis, bits = op.operands[0], op.axis.value.data, element_bits(op.operands[0].type)
+    try:
+        layout = form.linear(shape_of(tile), bits or 0)
+    except LayoutError:
+        return form
+    places = {place: list(layout.bases(place)) for place in layout.input_names}
+    crossing = [bit for bit, basis in enumerate(places.get(WARP, [])) if basis[axis]]
+    for bit in crossing:
+        own = next(_off_axis(places, axis), None)
+        if own is None:
+            places.setdefault(REGISTER, []).append(places[WARP][bit])
+            places[WARP][bit] = (0,) * len(layout.shape)
+        else:
+            place, number = own
+            places[place][number], places[WARP][bit] = places[WARP][bit], places[place][number]
+    if not crossing:
+        return form
+    return LinearBases(tuple((place, tuple(bases)) for place, bases in places.items() if bases))
+
+
+def _off_axis(places: Mapping[str, Sequence[Basis]], axis: int) -> Iterator[tuple[str, int]]:
+    """The registers, then the lanes, whose bits lead to other rows alone: from the last bit on."""
+    for place in (REGISTER, LANE):
+        for number in reversed(range(len(places.get(place, ())))):
+            basis = places[place][number]
+            if any(basis) and not basis[axis]:
+                yield place, number
 
 
 def is_fragment(form: LayoutForm | None) -> bool:
@@ -155,7 +209,7 @@ def is_made_anywhere(value: SSAValue) -> bool:
     op = value.owner
     if isinstance(op, MADE_ANYWHERE) or splat(value) is not None:
         return True
-    if not isinstance(op, Operation) or isinstance(op, TiledLoadOp) or not is_elementwise(op):
+    if not isinstance(op, Operation) or isinstance(op, TiledLoadOp | GatherLoadOp) or not is_elementwise(op):
         return False
     return all(is_made_anywhere(operand) for operand in op.operands if isinstance(operand.type, TensorType))
 

@@ -193,16 +193,16 @@ class Gathered:
     def __init__(self) -> None:
         self.lane = 0
         """The thread whose turn it is."""
-        self._touched: dict[tuple[int, View, bool, Proxy], list[tuple[int, View]]] = {}
+        self._touched: dict[tuple[int, View, bool, Proxy, bool], list[tuple[int, View]]] = {}
         self._written: list[tuple[int, View, Any]] = []
 
-    def touch(self, view: View, *, write: bool, proxy: Proxy) -> None:
+    def touch(self, view: View, *, write: bool, proxy: Proxy, is_atomic: bool = False) -> None:
         """The thread touches `view`."""
         for kind, touched in self._touched.items():
-            if kind[0] == view.base.serial and kind[2:] == (write, proxy) and _are_alike(kind[1], view):
+            if kind[0] == view.base.serial and kind[2:] == (write, proxy, is_atomic) and _are_alike(kind[1], view):
                 touched.append((self.lane, view))
                 return
-        self._touched[view.base.serial, view, write, proxy] = [(self.lane, view)]
+        self._touched[view.base.serial, view, write, proxy, is_atomic] = [(self.lane, view)]
 
     def write(self, view: View, value: Any) -> None:
         """The thread writes `value` to `view`."""
@@ -214,9 +214,9 @@ class Gathered:
         place as a race. `same_unknown`: what is written and not known is the same for all threads.
         """
         report_collisions(agent, op, self._written, same_unknown=same_unknown)
-        for (_, _, write, proxy), touched in self._touched.items():
+        for (_, _, write, proxy, is_atomic), touched in self._touched.items():
             for window in windows(touched):
-                agent.touch(window.view, op, write=write, proxy=proxy, parts=window.parts)
+                agent.touch(window.view, op, write=write, proxy=proxy, is_atomic=is_atomic, parts=window.parts)
 
 
 def touch_at_once(agent: Agent, op: Operation, like: View, places: Sequence[tuple[int, int]], *, write: bool) -> bool:

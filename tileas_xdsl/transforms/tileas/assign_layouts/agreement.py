@@ -10,11 +10,13 @@ from tileas_xdsl.dialects.nv_tileas.layout import element_bits
 from tileas_xdsl.layouts.forms import LayoutForm, Slice
 from tileas_xdsl.transforms.tileas.layout_rules import (
     EXPANSIONS,
+    REDUCTIONS,
     compute_in,
     converted,
     forms,
     has_rule,
     in_registers,
+    in_whole_rows,
     is_elementwise,
     new_axis,
     result_form,
@@ -40,13 +42,16 @@ def agrees(op: Operation) -> bool:
 def _repair(op: Operation) -> None:
     """
     An expansion takes a slice of what it gives, and a broadcast the layout of its result: what it takes is smaller.
-    Other ops take the layout of their first tile of numbers, for masks follow what they mask, or where that does not
-    fit them all, that of their result.
+    A reduction takes whole rows in each warp. Other ops take the layout of their first tile of numbers, for masks
+    follow what they mask, or where that does not fit them all, that of their result.
     """
     result = in_registers(op.results[0])
     assert result is not None
     axis = new_axis(op) if isinstance(op, EXPANSIONS) else None
     if isinstance(op, BroadcastOp) and compute_in(op, result):
+        return
+    if isinstance(op, REDUCTIONS):
+        compute_in(op, in_whole_rows(op, forms(tiles_of(op))[0]))
         return
     first = _first_of_numbers(op) or result if axis is None else Slice(axis, result)
     if not compute_in(op, first) and is_elementwise(op):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, TensorType
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IndexType, ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute, SSAValue
 from xdsl.rewriter import Rewriter
 
@@ -14,8 +14,8 @@ from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, element_bits, layo
 from tileas_xdsl.layouts.defaults import coalesced, in_shared_memory
 from tileas_xdsl.layouts.errors import LayoutError
 
-MASK_BITS = 32
-"""Tiles of one bit are masks: they are dealt out like the numbers that are masked most often."""
+DEALT_BITS = 32
+"""Masks and coordinates are dealt out like the numbers that they are for most often."""
 
 
 @lru_cache(maxsize=4096)
@@ -33,9 +33,8 @@ def suggested(type_: Attribute, warps: int) -> Attribute:
     if bits is None or said or space not in ("rmem", "smem") or (layout is None and _is_encoded(tile)):
         return tile
     shape = tile.get_shape()
-    form = (
-        coalesced(shape, MASK_BITS if bits == 1 else bits, warps) if space == "rmem" else in_shared_memory(shape, bits)
-    )
+    dealt = DEALT_BITS if bits == 1 or isinstance(tile.element_type, IndexType) else bits
+    form = coalesced(shape, dealt, warps) if space == "rmem" else in_shared_memory(shape, bits)
     return TensorType(tile.element_type, shape, LayoutAttr.of(space, form=form))
 
 

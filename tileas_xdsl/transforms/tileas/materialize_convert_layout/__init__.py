@@ -15,8 +15,8 @@ with a `copy` in place of the `shuffle` where registers are only selected, and n
 store that TMA can do (sm_90), the tile stays in shared memory: `alloc_tensor` and `copy`. What is possible, and what it
 costs, follows from the layouts (`layouts/conversion.py`); the first feasible plan by cost is taken.
 
-`query.py` plans, `expand.py` rewrites, `narrow.py` has the bytes of narrow floats, `masks.py` those of single bits, and
-`tensor_stores.py` stores by TMA.
+`query.py` plans, `expand.py` rewrites, `narrow.py` has the bytes of narrow floats, `carriers.py` carries single bits
+and indices, `tensor_stores.py` stores by TMA.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ from tileas_xdsl.analysis.target import capability_for
 from tileas_xdsl.diagnostics import Diagnostic, ErrorCollector, Severity, clear_status, mark_soft_failure, remark
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
 from tileas_xdsl.interfaces import functions_in
+from tileas_xdsl.layouts.conversion import LayoutPlan
+from tileas_xdsl.transforms.tileas.materialize_convert_layout.carriers import carried, needs_carrier
 from tileas_xdsl.transforms.tileas.materialize_convert_layout.expand import expand
-from tileas_xdsl.transforms.tileas.materialize_convert_layout.masks import converted_as_bytes, is_mask
 from tileas_xdsl.transforms.tileas.materialize_convert_layout.query import (
     Failure,
     Options,
@@ -59,8 +60,8 @@ class MaterializeConvertLayoutPass(ModulePass):
         changes nothing. Below 16 bytes, `reg2reg-vec-size` leaves copies of single elements, and the first op of the
         chain gets `nv_tileas.root_reg_to_reg_copy_op`. In front of a store that TMA can do, which stands in no loop or
         branch, a conversion that would go through shared memory ends there (`tensor_stores.py`). With
-        `reinterpret-to-i8`, tiles of narrow floats are converted as bytes. A mask that cannot be converted as bits is
-        converted as numbers of 8 bits.
+        `reinterpret-to-i8`, tiles of narrow floats are converted as bytes. Bits that go to
+        other threads are converted as bytes, and indices as integers.
 
     Requires
         Verified IR. Layouts in words say nothing about threads: a conversion between two of them is left as it is.
@@ -102,8 +103,8 @@ class MaterializeConvertLayoutPass(ModulePass):
             leave_in_shared_memory(function, options)
             for conversion in _bottom_up(function):
                 moved = conversion
-                if is_mask(conversion) and isinstance(query(conversion, options), Failure):
-                    moved = converted_as_bytes(conversion)
+                if needs_carrier(conversion) and not _stays_in_threads(query(conversion, options)):
+                    moved = carried(conversion)
                 _materialize(function, moved, options, self.name, errors)
         errors.raise_if_any()
 
@@ -112,6 +113,12 @@ def _bottom_up(function: Operation) -> list[ConvertLayoutOp]:
     """The conversions that have no plan yet, last one first."""
     found = [op for op in function.walk() if isinstance(op, ConvertLayoutOp) and op.atom_plan is None]
     return found[::-1]
+
+
+def _stays_in_threads(found: PlannedStep | Failure | None) -> bool:
+    """Whether registers only get other names."""
+    move = found.move if isinstance(found, PlannedStep) else None
+    return isinstance(move, LayoutPlan) and move.exchange is not None and move.exchange.is_relabelling
 
 
 def _materialize(

@@ -8,6 +8,8 @@ Tile code as the code of single threads: one rule an op, one file a family.
     shared_memory.py, accesses.py  where slots and barriers lie; loads and stores of shared memory, ldmatrix
     global_memory.py, copies.py    tiles of arrays: cp.async, loads, stores, what lies outside
     slots.py                       what pipelines have become: slots, barriers, ops of threads
+    approximations.py              functions of ex2 and polynomials
+    scattered.py                   numbers, elements at coordinates of lanes, atomic updates
     products.py, sinking.py, shapes.py, elementwise.py, conversions.py, control.py
 """
 
@@ -15,18 +17,32 @@ from __future__ import annotations
 
 from tileas_xdsl.transforms.to_llvm.tiles import (
     agents,
+    approximations,
     control,
     conversions,
     copies,
     elementwise,
     products,
+    scattered,
     shapes,
     slots,
     tensor_copies,
 )
 from tileas_xdsl.transforms.to_llvm.tiles.function import lowered, refuse
 
-FAMILIES = (agents, control, conversions, copies, elementwise, products, shapes, slots, tensor_copies)
+FAMILIES = (
+    agents,
+    approximations,
+    control,
+    conversions,
+    copies,
+    elementwise,
+    products,
+    scattered,
+    shapes,
+    slots,
+    tensor_copies,
+)
 """The modules whose rules are registered when they are imported."""
 
 __all__ = ["FAMILIES", "lowered", "refuse"]

@@ -87,13 +87,13 @@ def _load_of_a_kind(op: TiledLoadOp) -> tuple[str, str] | None:
         return TOKENS
     tile = tile_of(op.value.type)
     if op.mask is not None and tile is not None:
-        return _masked_otherwise(tile, [op.mask, op.other])
+        return masked_otherwise(tile, [op.mask, op.other])
     if tile is not None and not tile.in_registers:
         return "loads into shared memory without a place there", "run tileas-place-tiles before"
     return None if tile is None else _moves_otherwise(tile)
 
 
-def _masked_otherwise(tile: Tile, others: Sequence[SSAValue | None]) -> tuple[str, str] | None:
+def masked_otherwise(tile: Tile, others: Sequence[SSAValue | None]) -> tuple[str, str] | None:
     """Why a tile cannot be moved under a mask."""
     if not tile.in_registers:
         return "has a mask, and its tile lies in shared memory", "leave out the layout of the tile: threads load it"
@@ -142,7 +142,7 @@ def _store_of_a_kind(op: TiledStoreOp) -> tuple[str, str] | None:
         return "has tokens", "leave them out: stores of one program have its order"
     tile = tile_of(op.value.type)
     if op.mask is not None and tile is not None and tile.in_registers:
-        return _masked_otherwise(tile, [op.mask])
+        return masked_otherwise(tile, [op.mask])
     if is_stored_by_tma(op):
         return "stores by TMA, and names no descriptor", BEFORE
     if tile is not None and not tile.in_registers:

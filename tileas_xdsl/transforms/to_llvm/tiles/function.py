@@ -12,7 +12,7 @@ from tileas_xdsl.analysis.threads.products import product_ages
 from tileas_xdsl.backend.launch import SHARED_BYTES
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.diagnostics import refuse as refuse_op
-from tileas_xdsl.dialects.nv_tileaa.compute import ReduceOp
+from tileas_xdsl.dialects.nv_tileaa.compute import BlockTileOp, ReduceOp
 from tileas_xdsl.dialects.nv_tileaa.structure import GenerateOp
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, ViewOp
 from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType, is_ownership_token
@@ -71,6 +71,8 @@ def _refuse_op(op: Operation) -> None:
 
 def _refuse_types(op: Operation) -> None:
     for value in (*op.operands, *op.results):
+        if isinstance(value.owner, BlockTileOp):
+            continue
         if types_for(value.type) is None and not (is_storage(value) and isinstance(op, AllocTensorOp | ViewOp)):
             kind: Attribute = value.type
             if isinstance(kind, TensorType):

@@ -212,7 +212,7 @@ def copy_in(window: Window, tile: Tile, target: SharedTile, width: int) -> None:
             cache = LoadCacheModifier.CG if width == CACHED_WIDTH else LoadCacheModifier.CA
             threads.insert(CpAsyncOp(slot, window.pointer(places), width, cache, size))
 
-    _by_first_of_copies(threads, layout, build)
+    by_first_of_copies(threads, layout, build)
 
 
 def _of_width(layout: LinearLayout, tile: Tile, width: int) -> LaneAccess:
@@ -292,25 +292,40 @@ def load_masked(window: Window, tile: Tile, mask: Registers, other: Registers | 
     found: list[SSAValue] = []
     for register, wanted in enumerate(mask.values):
         places = window.places(coordinates.of(register))
-        value = _masked_element(window, places, tile.element, wanted)
+        value = masked_element(window, places, tile.element, wanted)
         if instead is not None:
             value = threads.result(arith.SelectOp(wanted, value, instead.word([register])))
         found.append(value)
     return packed(threads, tile, found)
 
 
-def _masked_element(window: Window, places: Sequence[SSAValue], kind: Attribute, wanted: SSAValue) -> SSAValue:
-    """An element that lies inside and is wanted; else zero."""
+def masked_element(
+    window: Window,
+    places: Sequence[SSAValue],
+    kind: Attribute,
+    wanted: SSAValue | None,
+    *,
+    may_be_negative: bool = False,
+) -> SSAValue:
+    """An element that lies inside and is wanted, None: always; else zero."""
     threads = window.threads
 
+    def word() -> list[SSAValue]:
+        return loaded_words(threads, window.pointer(places), kind, 1)
+
     def element() -> list[SSAValue]:
-        return threads.chosen(wanted, lambda: loaded_words(threads, window.pointer(places), kind, 1), zero, mark=MASKED)
+        return word() if wanted is None else threads.chosen(wanted, word, zero, mark=MASKED)
 
     def zero() -> list[SSAValue]:
         return [threads.result(arith.ConstantOp(_zero(kind)))]
 
     inside = window.inside(places)
-    (found,) = element() if inside is None else threads.chosen(inside, element, zero)
+    if may_be_negative and inside is not None:
+        for place in places:
+            inside = threads.compute(arith.AndIOp, inside, threads.compare(place, "sge", 0))
+    (found,) = (
+        element() if inside is None else threads.chosen(inside, element, zero, mark=MASKED if may_be_negative else None)
+    )
     return found
 
 
@@ -330,7 +345,7 @@ def store_masked(window: Window, held: Registers, mask: Registers) -> None:
             inside = window.inside(places)
             write() if inside is None else threads.when(inside, write)
 
-    _by_first_of_copies(threads, tile.layout, build)
+    by_first_of_copies(threads, tile.layout, build)
 
 
 def load_registers(window: Window, tile: Tile, width: int | None) -> Registers:
@@ -389,10 +404,10 @@ def store_registers(window: Window, held: Registers, width: int | None) -> None:
             else:
                 threads.when(condition, lambda w=words, p=places: stored_words(threads, w, window.pointer(p)))
 
-    _by_first_of_copies(threads, tile.layout, build)
+    by_first_of_copies(threads, tile.layout, build)
 
 
-def _by_first_of_copies(threads: Threads, layout: LinearLayout, build: Callable[[], None]) -> None:
+def by_first_of_copies(threads: Threads, layout: LinearLayout, build: Callable[[], None]) -> None:
     """Of the threads that hold the same elements, let one do what `build` builds."""
     condition = first_of_copies(threads, layout)
     if condition is None:
