@@ -14,6 +14,7 @@ from tests.support.threads_and_tiles import (
     PROGRAMS,
     REFUSED,
     RIGHT,
+    VARIANTS,
     cases,
     judged,
     numbers,
@@ -27,10 +28,16 @@ KNOWN: dict[str, dict[str, str]] = {
 
 SLOW = {"loads_around_a_loop", "causal_attention"}
 """Whose check takes about a minute or more."""
+UNDECIDED = {(name, variant) for name in ("gathered_rows", "embedded_tokens") for variant in VARIANTS}
+"""Whose threads compute addresses of numbers from memory, by which the check does not go."""
 NAMES = sorted(path.stem for path in PROGRAMS.glob("*.mlir"))
 OF_TARGET = [case for case in cases(NAMES) if case[0] != "published_by_one_thread" or case[1] == AGENTS]
 """A program that has pipelines already is one for agents."""
-JUDGED = [case for case in OF_TARGET if case[0] not in SLOW or case == ("loads_around_a_loop", AGENTS)]
+JUDGED = [
+    case
+    for case in OF_TARGET
+    if case not in UNDECIDED and (case[0] not in SLOW or case == ("loads_around_a_loop", AGENTS))
+]
 
 
 @each("case", OF_TARGET, 6, ids="-".join)
