@@ -18,6 +18,8 @@ OPERAND_BITS = (4, 8, 16, 32)
 """The widths of elements that the tensor core multiplies; 32 bits are tf32."""
 
 WARP_GROUP = 4
+WARP_ROWS = 16
+"""The rows of a sum of wgmma that a warp has."""
 FIRST_WGMMA, LAST_WGMMA = 90, 99
 """The compute capabilities that have wgmma."""
 
@@ -75,13 +77,15 @@ class ProductForms:
 
 def of_product(m: int, n: int, k: int, element_bits: int, warps: int, capability: int) -> ProductForms | None:
     """
-    The fragments of a product of M x K and K x N elements: of wgmma where the target has it and M fills its rows,
-    else of mma.sync; None where the tile is too small for either, or its elements are not multiplied there.
+    The fragments of a product of M x K and K x N elements: of wgmma where the target has it and M fills the rows of all
+    warps, else of mma.sync; None where the tile is too small for either, or its elements are not multiplied there.
     """
     if element_bits not in OPERAND_BITS:
         return None
     depth = 256 // element_bits
-    if FIRST_WGMMA <= capability <= LAST_WGMMA and m >= 64 and n >= 8 and k >= depth and warps % WARP_GROUP == 0:
+    has_rows_for_all = m >= WARP_ROWS * warps
+    has_wgmma = FIRST_WGMMA <= capability <= LAST_WGMMA and warps % WARP_GROUP == 0
+    if has_wgmma and has_rows_for_all and n >= 8 and k >= depth:
         shape, grid = MmaShape(64, min(n, WGMMA_MAX_N), depth), (warps, 1)
         return ProductForms(Mma(shape, "a", grid), None, Mma(shape, "acc", grid))
     if m < 16 or n < 8 or k < depth:

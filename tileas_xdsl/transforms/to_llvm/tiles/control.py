@@ -42,6 +42,24 @@ def _for(op: scf.ForOp, threads: Threads) -> None:
     threads.bind(op.results, threads.insert(loop).results)
 
 
+@rule(scf.WhileOp)
+def _while(op: scf.WhileOp, threads: Threads) -> None:
+    regions: list[Region] = []
+    for inside in (op.before_region.block, op.after_region.block):
+        block = Block(arg_types=all_types(inside.args))
+        with threads.inside(block):
+            threads.bind(inside.args, block.args)
+            lower_body(inside, threads)
+        regions.append(Region(block))
+    loop = scf.WhileOp(_all_of(threads, op.arguments), all_types(op.results), *regions)
+    threads.bind(op.results, threads.insert(loop).results)
+
+
+@rule(scf.ConditionOp)
+def _condition(op: scf.ConditionOp, threads: Threads) -> None:
+    threads.insert(scf.ConditionOp(threads.of(op.condition), *_all_of(threads, op.args)))
+
+
 @rule(scf.IfOp)
 def _if(op: scf.IfOp, threads: Threads) -> None:
     then, otherwise = _arm(op.true_region, threads), _arm(op.false_region, threads)

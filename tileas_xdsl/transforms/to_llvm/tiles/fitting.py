@@ -52,7 +52,8 @@ def _refuse_warps(op: Operation, warps: Warps) -> None:
         wanted = tile.layout.input_size(WARP)
         if wanted != warps.count:
             words = f"is executed by {warps.count} warps, and the layout of {value.type} is for {wanted}"
-            refuse_op(op, words, "assign layouts for the warps of the agent")
+            way_out = f"compile with num-warps {warps.count}, as the agent has, or for one agent (unspecialize)"
+            refuse_op(op, words, way_out)
     if isinstance(op, DotOp | AsyncDotOp) and is_of_warpgroup(op) and not warps.are_groups:
         words = (
             f"is wgmma by {warps.count} warps from warp {warps.first} on, and a warpgroup is 4 from a multiple of 4 on"

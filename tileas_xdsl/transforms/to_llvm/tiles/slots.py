@@ -11,9 +11,9 @@ Slots and barriers are placed in the order in which they are named, before every
 
 from __future__ import annotations
 
-from xdsl.dialects import arith, func, llvm, scf
+from xdsl.dialects import arith, func, llvm
 from xdsl.dialects.builtin import FixedBitwidthType, i32
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.traits import SymbolTable
 
 from tileas_xdsl.analysis.threads.liveness import agent_of
@@ -32,7 +32,7 @@ from tileas_xdsl.dialects.nvvm.mbarrier import (
     MBarrierTryWaitParityOp,
 )
 from tileas_xdsl.dialects.nvvm.registers import SetMaxRegisterOp, ThreadIdXOp
-from tileas_xdsl.transforms.to_llvm.tiles.control import lower_body, same
+from tileas_xdsl.transforms.to_llvm.tiles.control import same
 from tileas_xdsl.transforms.to_llvm.tiles.shared_memory import SharedMemory
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
 from tileas_xdsl.transforms.to_llvm.tiles.values import SHARED, SharedTile, Slots
@@ -138,22 +138,6 @@ rule(
 )(same)
 
 
-@rule(scf.WhileOp)
-def _while(op: scf.WhileOp, threads: Threads) -> None:
-    regions: list[Region] = []
-    for region in op.regions:
-        block = Block()
-        with threads.inside(block):
-            lower_body(region.block, threads)
-        regions.append(Region(block))
-    threads.insert(scf.WhileOp([], [], *regions))
-
-
-@rule(scf.ConditionOp)
-def _condition(op: scf.ConditionOp, threads: Threads) -> None:
-    threads.insert(scf.ConditionOp(threads.of(op.condition)))
-
-
 @rule(Barrier0Op)
 def _meet(_op: Barrier0Op, threads: Threads) -> None:
     """The threads wait for each other, unless they have just done so."""
@@ -180,11 +164,3 @@ def _in_an_agent(op: Barrier0Op) -> tuple[str, str] | None:
     if agent_of(op) is None:
         return None
     return "lets all threads of the block meet, in an agent", "let agents meet at barriers of their own"
-
-
-@refusal(scf.WhileOp)
-def _holds_tiles(op: scf.WhileOp) -> tuple[str, str] | None:
-    plain = (MBarrierTestWaitOp, scf.ConditionOp, scf.YieldOp, arith.ConstantOp, arith.XOrIOp)
-    if not op.operands and not op.results and all(inner is op or isinstance(inner, plain) for inner in op.walk()):
-        return None
-    return "is more than a wait for a barrier", "write loops over tiles as scf.for"
