@@ -5,17 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.ir import parse, run_passes
-from tests.support.threads_and_tiles import text_of
+from tests.support.ir import parse
+from tests.support.threads_and_tiles import AGENTS, lowered, text_of
 from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.machine.running import run
 
 TARGETS = ("sm_80", "sm_90a")
-
-
-def down(target: str, strategy: str, warps: int) -> str:
-    options = f"compute-capability={target} pipeline-strategy={strategy} num-warps={warps}"
-    return f"tileir{{{options} layouts=true threads=true}}"
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -23,7 +18,7 @@ def down(target: str, strategy: str, warps: int) -> str:
 def test_warps_share_a_product(target: str, warps: int) -> None:
     """Of eight warps wgmma would want 128 rows, and there are 64: they multiply by `mma.sync`."""
     tiles = parse(text_of("loaded_product"))
-    threads = run_passes(tiles.clone(), down(target, "unspecialize", warps))
+    threads = lowered(text_of("loaded_product"), f"{target} unspecialize", warps)
     draw = np.random.default_rng(1)
     given = [draw.integers(-2, 3, (64, 64)).astype(kind) for kind in (np.float16, np.float16, np.float32)]
     expected, found = (
@@ -37,5 +32,5 @@ def test_warps_share_a_product(target: str, warps: int) -> None:
 @pytest.mark.parametrize("warps", [2, 8])
 def test_agents_have_four_warps(warps: int) -> None:
     with pytest.raises(RefusedError, match="is executed by 4 warps") as refused:
-        run_passes(parse(text_of("loaded_product")), down("sm_90a", "warp-specialize", warps))
+        lowered(text_of("loaded_product"), AGENTS, warps)
     assert "num-warps 4" in str(refused.value)

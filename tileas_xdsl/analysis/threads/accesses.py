@@ -268,7 +268,8 @@ def is_written(load: TiledLoadOp) -> bool:
     while (around := function.parent_op()) is not None and not isinstance(around, ModuleOp):
         function = around
     array = _array(load.base)
-    return any(isinstance(op, WriteOp) and _array(op.base) is array for op in function.walk())
+    writers = (op for op in function.walk() if isinstance(op, WriteOp | TiledAtomicRmwOp))
+    return any(_array(array_behind(op.base)) is array for op in writers)
 
 
 # Rules ----------------------------------------------------------------------------------------------------------------
