@@ -112,7 +112,7 @@ PRODUCT = """
 !a = tensor<64x16xf16, #nv_tileas.layout<smem, swizzle<32>>>
 !c = tensor<64x64xf32, #nv_tileas.layout<rmem, mma<m64n64k16, operand = acc, warps = 4>>>
 !h = tensor<64x16xf16, #nv_tileas.layout<rmem, blocked<[1, 8], [16, 2], [4, 1], order = [1, 0]>>>
-func.func @f(%b: !b, %h: !h, %zero: !c, %n: index) attributes {nvvm.reqntid = array<i32: 128, 1, 1>} {
+func.func @f(%b: !b, %h: !h, %zero: !c, %n: index, %some: i1) attributes {nvvm.reqntid = array<i32: 128, 1, 1>} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
 BODY
@@ -139,8 +139,13 @@ def test_fences_stand_between_threads_and_the_tensor_core(name: str) -> None:
     assert order_of(parse(PRODUCT.replace("BODY", body))) == expected
 
 
-def test_what_a_product_still_reads_is_not_overwritten() -> None:
+def test_what_a_product_still_reads_is_waited_for_by_the_token_at_hand() -> None:
     body = STORED + ASYNC + "nv_tileas.copy %h, %a : (!h, !a) -> ()\n" + WAIT
+    assert order_of(parse(PRODUCT.replace("BODY", body))) == "store fence barrier product wait barrier store wait"
+
+
+def test_what_a_product_still_reads_is_not_overwritten() -> None:
+    body = STORED + branch(ASYNC) + "nv_tileas.copy %h, %a : (!h, !a) -> ()\n"
     module = run_passes(parse(PRODUCT.replace("BODY", body)), "tileas-place-tiles")
     assert_no_code(module, ["tileas-order-accesses"], "sm_90a", "touches what 'nv_tileas.async.dot' may still be at")
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 from tests.support.corpora import each
 from tests.support.threads_and_tiles import (
     AGENTS,
-    ONE_AGENT,
     PROGRAMS,
-    REFUSED,
     RIGHT,
     VARIANTS,
     cases,
@@ -20,10 +18,7 @@ from tests.support.threads_and_tiles import (
     numbers,
 )
 
-KNOWN: dict[str, dict[str, str]] = {
-    # A product in the next turn may still be reading the place of the operand, and nobody waits for it.
-    "transposed_operand": {ONE_AGENT: REFUSED},
-}
+KNOWN: dict[str, dict[str, str]] = {}
 """What is not right yet: by program and variant, what comes out."""
 
 SLOW = {"loads_around_a_loop", "causal_attention"}

@@ -31,7 +31,7 @@ from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.analysis.threads.accesses import Access, Accesses, Proxy, Span
 from tileas_xdsl.analysis.threads.liveness import agent_of
 from tileas_xdsl.analysis.threads.places import Place
-from tileas_xdsl.analysis.threads.products import Underway, is_of_warpgroup
+from tileas_xdsl.analysis.threads.products import Underway, is_of_warpgroup, tokens_in_scope
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
@@ -59,7 +59,9 @@ class Ordering:
     fences: Mapping[Operation, Reason]
     """In front of which op, and of the barrier there, a proxy fence stands."""
     open: Sequence[Reason] = ()
-    """What no barrier can order: an engine goes on with the earlier access, and nobody waits for it."""
+    """What no barrier can order: an engine goes on with the earlier access, and nobody can wait for it."""
+    waits: Mapping[Operation, SSAValue] = field(default_factory=dict[Operation, SSAValue])
+    """In front of which op, and of the barrier there, a product has to be waited for, and by which token."""
 
 
 def ordering(function: Operation) -> Ordering:
@@ -69,10 +71,12 @@ def ordering(function: Operation) -> Ordering:
     while (walk := _walked(facts, barriers)).met:
         op = min(walk.met, key=facts.position.__getitem__)
         reasons = walk.met[op]
-        stuck = [reason for reason in reasons if reason.earlier.under_way]
-        if stuck:
-            return Ordering(barriers, {}, stuck)
         point = point_of(op, [reason.earlier.op for reason in reasons])
+        stuck = [reason for reason in reasons if reason.earlier.under_way]
+        if stuck and not _waited_for(facts, stuck, point):
+            return Ordering(barriers, {}, stuck)
+        if stuck:
+            continue
         assert point not in barriers
         barriers[point] = reasons[0]
     barriers = _needed(facts, barriers, lambda kept: not _walked(facts, kept).met)
@@ -81,7 +85,21 @@ def ordering(function: Operation) -> Ordering:
         for reason in unfenced:
             assert reason.earlier.barrier is not None
             fences.setdefault(reason.earlier.barrier, reason)
-    return Ordering(barriers, _needed(facts, fences, lambda kept: not _walked(facts, barriers, kept).unfenced))
+    fences = _needed(facts, fences, lambda kept: not _walked(facts, barriers, kept).unfenced)
+    return Ordering(barriers, fences, waits=facts.waits)
+
+
+def _waited_for(facts: _Facts, stuck: Sequence[Reason], point: Operation) -> bool:
+    """Wait in front of `point` for the products that go on with the earlier accesses; whether a token is at hand."""
+    products = {reason.earlier.op for reason in stuck if isinstance(reason.earlier.op, AsyncDotOp)}
+    if point in facts.waits or len(products) < len({reason.earlier.op for reason in stuck}):
+        return False
+    token = facts.underway.last_wait(
+        [op for op in products if isinstance(op, AsyncDotOp)], point, tokens_in_scope(point)
+    )
+    if token is not None:
+        facts.waits[point] = token
+    return token is not None
 
 
 def _needed(
@@ -151,6 +169,8 @@ class _Facts:
         self.function = function
         self.position = {op: number for number, op in enumerate(function.walk())}
         self.underway = Underway(function)
+        self.waits: dict[Operation, SSAValue] = {}
+        """In front of which op a product is waited for besides."""
         accesses = Accesses(function)
         self.accesses = {op: found for op in function.walk() if (found := accesses.of(op))}
 
@@ -189,6 +209,8 @@ class _Walk(FlowClient[_State]):
     def enter(self, op: Operation, state: _State) -> _State:
         if op.regions:
             state = state.mapped(lambda access: access.without(lambda name: _is_made_within(op, name)))
+        if op in self.facts.waits:
+            state = self._behind_wait(state, self.facts.waits[op], op)
         if op in self.fences:
             state = _fenced(state)
         if op in self.barriers or isinstance(op, Barrier0Op | BarrierOp):
@@ -220,16 +242,20 @@ class _Walk(FlowClient[_State]):
             case AsyncWaitOp() if isinstance(op.token.owner, AsyncTiledLoadOp):
                 return state.mapped(lambda access: _over(access, isinstance(access.op, AsyncTiledLoadOp)))
             case AsyncWaitOp():
-                underway = self.facts.underway
-                return state.mapped(
-                    lambda access: _over(
-                        access, isinstance(access.op, AsyncDotOp) and underway.is_waited_for(access.op, op)
-                    )
-                )
+                return self._behind_wait(state, op.token, op)
             case DotOp() if is_of_warpgroup(op):
                 return state.mapped(lambda access: _over(access, isinstance(access.op, AsyncDotOp)))
             case _:
                 return state
+
+    def _behind_wait(self, state: _State, token: SSAValue, point: Operation) -> _State:
+        """What is over behind a wait for a product."""
+        underway = self.facts.underway
+
+        def is_over(access: Access) -> bool:
+            return isinstance(access.op, AsyncDotOp) and underway.is_waited_for(access.op, token, point)
+
+        return state.mapped(lambda access: _over(access, is_over(access)))
 
     def assign(self, state: _State, targets: Sequence[SSAValue], sources: Sequence[SSAValue | None]) -> _State:
         """

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from tileas_xdsl.analysis.ages import Ages, Commit
 from tileas_xdsl.analysis.forward_flow import Arrival, FlowClient, analyse
@@ -12,6 +12,7 @@ from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.layout import form_of
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, CreateNoneOp
+from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
 from tileas_xdsl.layouts.forms import Mma
 
 Product = DotOp | AsyncDotOp
@@ -40,6 +41,18 @@ def product_ages(function: Operation) -> Ages:
 
     complete = frozenset(op.results[0] for op in function.walk() if isinstance(op, CreateNoneOp))
     return Ages(function, commits, finished=complete)
+
+
+def tokens_in_scope(point: Operation) -> Iterator[SSAValue]:
+    """The tokens that an op may use, those of its own block first."""
+    op: Operation | None = point
+    while op is not None and isinstance(block := op.parent, Block):
+        before = op.prev_op
+        while before is not None:
+            yield from (result for result in before.results if isinstance(result.type, AsyncTokenType))
+            before = before.prev_op
+        yield from (argument for argument in block.args if isinstance(argument.type, AsyncTokenType))
+        op = block.parent_op()
 
 
 class Underway(FlowClient[frozenset[AsyncDotOp]]):
@@ -76,14 +89,14 @@ class Underway(FlowClient[frozenset[AsyncDotOp]]):
         if isinstance(op, DotOp) and is_of_warpgroup(op):
             return frozenset()
         return (
-            frozenset(each for each in state if not self.is_waited_for(each, op))
+            frozenset(each for each in state if not self.is_waited_for(each, op.token, op))
             if isinstance(op, AsyncWaitOp)
             else state
         )
 
-    def is_waited_for(self, product: AsyncDotOp, wait: AsyncWaitOp) -> bool:
-        """Whether a wait is one for a product, too."""
-        waited, own = self.ages.age(wait.token, wait), self.ages.age(product.done, wait)
+    def is_waited_for(self, product: AsyncDotOp, token: SSAValue, point: Operation) -> bool:
+        """Whether a wait for `token` at `point` is one for a product, too."""
+        waited, own = self.ages.age(token, point), self.ages.age(product.done, point)
         if waited is None or waited.queue != QUEUE:
             return False
         return own is None or own.count >= waited.count

@@ -29,6 +29,7 @@ from tileas_xdsl.analysis.threads.liveness import agent_of
 from tileas_xdsl.analysis.threads.order import Ordering, ordering
 from tileas_xdsl.diagnostics import op_name, refuse
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
+from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.dialects.nvvm.attributes import ProxyKind, SharedSpace
 from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op, BarrierOp
 from tileas_xdsl.dialects.nvvm.fence import FenceProxyOp
@@ -46,6 +47,7 @@ class OrderAccessesPass(ModulePass):
       if one of the two writes; in front of the outermost loop or branch around it that has none of the earlier
       accesses. What agents touch that the code in front of them has touched waits at a barrier of the block, in front
       of all agents.
+    - A product that may still be reading what such an op touches is waited for in front of that barrier.
     - A barrier stands where one thread arrives or waits for its whole agent, which TMA's producers do, if the agent
       shares an array with another one that either writes.
     - `nvvm.fence.proxy` stands in front of the barrier between what threads have written and an engine reads.
@@ -55,7 +57,7 @@ class OrderAccessesPass(ModulePass):
 
     Requires: tiles in shared memory have places (`tileas-place-tiles`); pipelines still are ops, and order what is done
     to their slots (`convert-pipeline-to-nvvm`).
-    Refuses: an op that touches what an engine may still be at, where nobody waits for that.
+    Refuses: an op that touches what an engine may still be at, where nobody waits for that, and no token is at hand.
 
     Choices: a barrier is dropped again where others order the same, those in the deepest loops first. No barrier stands
     between two accesses by the same threads to the same bytes: the order of the program is theirs.
@@ -83,6 +85,8 @@ def _refuse_open(found: Ordering) -> None:
 
 
 def _insert(found: Ordering) -> None:
+    for point, token in found.waits.items():
+        _built([AsyncWaitOp(token)], point)
     for point in found.barriers:
         _built([*_barrier_for(point)], point)
     for point in found.fences:

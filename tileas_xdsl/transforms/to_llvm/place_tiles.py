@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -42,14 +42,13 @@ from tileas_xdsl.analysis.threads.places import (
     turns_of,
     webs_of,
 )
-from tileas_xdsl.analysis.threads.products import Underway
+from tileas_xdsl.analysis.threads.products import Underway, tokens_in_scope
 from tileas_xdsl.analysis.threads.tiles import tile_of
 from tileas_xdsl.diagnostics import op_name, refuse
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import CreatePipelineOp
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
-from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
 from tileas_xdsl.transforms.to_llvm.placing.explicit import make_loads_explicit, stage_operands
 from tileas_xdsl.transforms.to_llvm.placing.slots_in_turn import take_turns
 
@@ -149,23 +148,11 @@ def _waits(web: Web, underway: Underway) -> Iterator[tuple[Operation, SSAValue]]
         products = readers & underway.at(point)
         if not products:
             continue
-        token = underway.last_wait(products, point, _tokens_in_scope(point))
+        token = underway.last_wait(products, point, tokens_in_scope(point))
         if token is None:
             words = "takes the place of a tile that a product may still be reading, and no token of it is at hand"
             refuse(maker, words, "wait for the product in the iteration that starts it")
         yield point, token
-
-
-def _tokens_in_scope(point: Operation) -> Iterator[SSAValue]:
-    """The tokens that an op may use, those of its own block first."""
-    op: Operation | None = point
-    while op is not None and isinstance(block := op.parent, Block):
-        before = op.prev_op
-        while before is not None:
-            yield from (result for result in before.results if isinstance(result.type, AsyncTokenType))
-            before = before.prev_op
-        yield from (argument for argument in block.args if isinstance(argument.type, AsyncTokenType))
-        op = block.parent_op()
 
 
 # Refusals -------------------------------------------------------------------------------------------------------------
