@@ -91,12 +91,11 @@ def ordering(function: Operation) -> Ordering:
 
 def _waited_for(facts: _Facts, stuck: Sequence[Reason], point: Operation) -> bool:
     """Wait in front of `point` for the products that go on with the earlier accesses; whether a token is at hand."""
-    products = {reason.earlier.op for reason in stuck if isinstance(reason.earlier.op, AsyncDotOp)}
-    if point in facts.waits or len(products) < len({reason.earlier.op for reason in stuck}):
+    earlier = {reason.earlier.op for reason in stuck}
+    products = [op for op in earlier if isinstance(op, AsyncDotOp)]
+    if point in facts.waits or len(products) < len(earlier):
         return False
-    token = facts.underway.last_wait(
-        [op for op in products if isinstance(op, AsyncDotOp)], point, tokens_in_scope(point)
-    )
+    token = facts.underway.last_wait(products, point, tokens_in_scope(point))
     if token is not None:
         facts.waits[point] = token
     return token is not None
