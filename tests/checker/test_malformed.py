@@ -5,9 +5,11 @@ with a witness and status 1, not inputs that cannot be read.
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
-from tests.support.ir import parse
+from tests.support.ir import ROOT, parse
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.machine.core.violations import MistakeError, UnsupportedError
@@ -95,3 +97,17 @@ def test_what_this_tool_does_not_know_is_no_mistake() -> None:
     with pytest.raises(UnsupportedError) as error:
         check(parse(text))
     assert not isinstance(error.value, MistakeError)
+
+
+def test_each_mistake_says_what_the_op_asks_for() -> None:
+    """The last part of a reason is the rule: without one the report would name nothing that is missing."""
+    raised = [
+        (path, node)
+        for path in (ROOT / "tileas_xdsl" / "machine").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "MistakeError"
+    ]
+    assert len(raised) > 15
+    for path, call in raised:
+        reason = ast.unparse(call.args[1])
+        assert "; " in reason or isinstance(call.args[1], ast.Name), f"{path}:{call.lineno}"

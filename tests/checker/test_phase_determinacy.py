@@ -197,4 +197,4 @@ func.func @f(%bar: !llvm.ptr<3>) {{
     report = check(parse(text))
     assert report.kinds == ["malformed"]
     assert f"makes a barrier for {count} arrivals" in str(report)
-    assert "it is made for 1 to 1048575" in str(report)
+    assert 'missing: 1 to 1048575 (PTX ISA, "mbarrier.init")' in str(report)

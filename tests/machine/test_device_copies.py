@@ -223,7 +223,7 @@ NO_MEANING = {
     ),
     "a group of another thread": (
         f"{group(0)} %e = async.execute {{ {WAIT} %g0\nasync.yield }}\nasync.await %e : !async.token",
-        "waits for a group of main; only the thread that made a group can wait for it",
+        'waits for a group of main; a wait in that thread (PTX ISA, "cp.async.wait_group")',
     ),
 }
 

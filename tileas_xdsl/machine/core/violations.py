@@ -164,7 +164,8 @@ class DivisionByZeroError(UndefinedCallError):
 class MistakeError(UnsupportedError):
     """
     The program is wrong where this op is executed: it can be read, and what it does there is not defined. A check
-    reports it as a violation; `things` are what is used against its rules (a ring, a buffer, a barrier).
+    reports it as a violation; `things` are what is used against its rules (a ring, a buffer, a barrier). After the last
+    `; ` its reason says what the op asks for, with the section of the manual.
     """
 
     def __init__(self, op: Operation, reason: str, things: Sequence[object] = ()) -> None:
@@ -174,13 +175,13 @@ class MistakeError(UnsupportedError):
     def violation(self, agent: str, iteration: tuple[int, ...]) -> Violation:
         """The violation that `agent` has committed there."""
         role, _, rule = self.reason.rpartition("; ")
-        party = Party(self.op, agent, iteration, role or rule)
+        party = Party(self.op, agent, iteration, role)
         message = "an op is used in a way that is not defined"
         return Violation(
             ViolationKind.MALFORMED,
             message,
             (party,),
-            rule if role else "what the manual of the op asks for",
+            rule,
             stuck=True,
         )
 

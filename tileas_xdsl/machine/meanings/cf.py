@@ -59,4 +59,4 @@ def _assert(agent: Agent, op: cf.AssertOp, condition: Any) -> None:
     if condition is UNKNOWN:
         agent.machine.assume(ASSERTION_HOLDS)
     elif not agent.known(condition, op, "asserts"):
-        raise MistakeError(op, f'fails{agent.in_iteration}: "{op.msg.data}"')
+        raise MistakeError(op, f'fails{agent.in_iteration}: "{op.msg.data}"; a condition that holds')

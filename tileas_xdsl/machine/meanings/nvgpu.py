@@ -86,7 +86,7 @@ def _wait(agent: Agent, op: Any, token: Any) -> Answer:
         raise MistakeError(op, "waits for a copy, and only groups can be waited for; put the copy into a group")
     if known.owner is not agent:
         raise MistakeError(
-            op, f"waits for a group of {known.owner.name}; only the thread that made a group can wait for it"
+            op, f'waits for a group of {known.owner.name}; a wait in that thread (PTX ISA, "cp.async.wait_group")'
         )
     waits, _ = agent.machine.allows(op, None)
     if not waits:

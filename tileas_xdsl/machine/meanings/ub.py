@@ -20,4 +20,4 @@ def _poison(agent: Agent, op: Operation) -> Any:
 
 @jump(ub.UnreachableOp)
 def _unreachable(agent: Agent, op: ub.UnreachableOp) -> None:
-    raise MistakeError(op, f"is reached{agent.in_iteration}")
+    raise MistakeError(op, f"is reached{agent.in_iteration}; a program with no way to it (MLIR, ub.unreachable)")

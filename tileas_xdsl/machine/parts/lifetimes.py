@@ -51,7 +51,7 @@ def end_lifetime(agent: Agent, op: Operation, base: MemoryObject, *, freed: bool
             op, f"ends '{base.name}' inside an asynchronous scope; do so after waiting for the scope"
         )
     if base.lifetime_over:
-        raise MistakeError(op, f"ends '{base.name}' a second time{agent.in_iteration}")
+        raise MistakeError(op, f"ends '{base.name}' a second time{agent.in_iteration}; one end for each buffer")
     for work in works_on(agent, base):
         _report_undrained(agent, op, base, work, freed)
         observe(agent, [work])

@@ -164,14 +164,15 @@ class RoomCondition(Condition):
 def check_count(agent: Agent, op: Operation, count: int) -> None:
     """Report a number of columns that cannot be allocated. Raises `NoMeaningError` then."""
     if not LEAST_COLUMNS <= count <= COLUMNS or count & (count - 1):
-        end_malformed(agent, op, f"speaks of {count} columns", f"a power of 2 from {LEAST_COLUMNS} to {COLUMNS}")
+        rule = f'a power of 2 from {LEAST_COLUMNS} to {COLUMNS} (PTX ISA, "tcgen05.alloc")'
+        end_malformed(agent, op, f"speaks of {count} columns", rule)
 
 
 def check_permit(agent: Agent, op: Operation) -> None:
     """Report an allocation after the block has given up its permit to allocate. Raises `NoMeaningError` then."""
     if tensor_memory(agent).is_relinquished:
         role = "allocates after the block has given up its permit to"
-        rule = "allocations only before tcgen05.relinquish_alloc_permit"
+        rule = 'allocations only before relinquish_alloc_permit (PTX ISA, "tcgen05.alloc")'
         end_malformed(agent, op, role, rule, about=[tensor_memory(agent).base])
 
 
@@ -237,7 +238,7 @@ def give_columns_back(agent: Agent, op: Operation, place: Pointer, count: int) -
     taken = memory.allocations.get(place.offset)
     if taken is None or taken.count != count:
         role = f"gives {count} columns back from {place.offset} on"
-        rule = "the columns that one tcgen05.alloc has given, all of them, and once"
+        rule = 'the columns that one alloc has given, all of them, and once (PTX ISA, "tcgen05.dealloc")'
         end_malformed(agent, op, role, rule, about=[memory.base])
     del memory.allocations[place.offset]
     columns = range(place.offset, place.offset + count)
@@ -283,7 +284,7 @@ def allocated_cells(agent: Agent, op: Operation, place: Pointer, lanes: int, col
             f"reaches {columns} columns of {lanes} lanes from lane {lane}, column {column} on, of which {left} columns "
             "are allocated"
         )
-        rule = "columns that a tcgen05.alloc has given, before their tcgen05.dealloc"
+        rule = 'columns that an alloc has given, before their dealloc (PTX ISA, "tcgen05.alloc")'
         end_malformed(agent, op, role, rule, about=[memory.base])
     return cells(op, place, lanes, columns)
 
@@ -302,7 +303,7 @@ def check_lanes_of_warp(agent: Agent, op: Operation, place: Pointer, lanes: int)
     lane = place.offset // LANE_STEP
     if not own <= lane <= own + LANES_OF_WARP - lanes:
         role = f"reaches lanes {lane} to {lane + lanes - 1}, and this warp has {own} to {own + LANES_OF_WARP - 1}"
-        end_malformed(agent, op, role, "an address in the lanes of the warp: 32 (w % 4) and the 31 behind")
+        end_malformed(agent, op, role, 'lanes from 32 (w % 4) to the 31 behind (PTX ISA, "tcgen05.ld")')
 
 
 # Fences ---------------------------------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ def _assume(agent: Agent, op: control.AssumeOp, value: Any) -> Any:
     if numbers is not None and agent.machine.with_data:
         for predicate in op.predicates:
             if isinstance(predicate, AssumePredicate) and not _holds(predicate, numbers):
-                raise MistakeError(op, f"assumes {predicate}, which does not hold{agent.in_iteration}")
+                raise MistakeError(op, f"assumes {predicate}, which does not hold{agent.in_iteration}; what it assumes")
     return value
 
 
@@ -98,7 +98,7 @@ def _assert(agent: Agent, op: control.AssertOp, condition: Any) -> None:
     if holds is UNKNOWN:
         agent.machine.assume(ASSERTION_HOLDS)
     elif not np.all(holds):
-        raise MistakeError(op, f'fails{agent.in_iteration}: "{op.message.data}"')
+        raise MistakeError(op, f'fails{agent.in_iteration}: "{op.message.data}"; a condition that holds')
 
 
 # Directives -----------------------------------------------------------------------------------------------------------

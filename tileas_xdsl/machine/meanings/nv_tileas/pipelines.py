@@ -161,7 +161,11 @@ def _named_stage(agent: Agent, op: Operation, ring: Ring, stage: Any) -> int | N
         return None
     if isinstance(stage, StageIndex):
         if stage.ring is not ring:
-            raise MistakeError(op, f"takes an iterator of {stage.ring.name} and a token of {ring.name}", [ring])
+            raise MistakeError(
+                op,
+                f"takes an iterator of {stage.ring.name} and a token of {ring.name}; both are of one pipeline",
+                [ring],
+            )
         return stage.k
     return int(agent.known(stage, op, "takes as its stage"))
 

@@ -160,7 +160,8 @@ def _make(agent: Agent, op: Operation, address: Any, count: Any, threads: int) -
     must_be_own(agent, op, place, "makes a barrier")
     expected = agent.known(count, op, "takes as its count")
     if not 1 <= expected <= MOST_ARRIVALS:
-        raise MistakeError(op, f"makes a barrier for {expected} arrivals; it is made for 1 to {MOST_ARRIVALS}")
+        rule = f'1 to {MOST_ARRIVALS} (PTX ISA, "mbarrier.init")'
+        raise MistakeError(op, f"makes a barrier for {expected} arrivals; {rule}")
     make_barrier(agent, op, place, expected, threads)
 
 
@@ -315,7 +316,8 @@ def _test(agent: Agent, op: WaitOp, address: Any, which: Any, *_ticks: Any) -> A
 
 def _phase_of(state: StateToken, barrier: PhaseBarrier, op: Operation) -> int:
     if state.barrier is not barrier:
-        raise MistakeError(op, f"waits for a state of {state.barrier.name} at {barrier.name}", [barrier])
+        rule = 'a state that an arrival at this barrier gave (PTX ISA, "mbarrier.test_wait")'
+        raise MistakeError(op, f"waits for a state of {state.barrier.name} at {barrier.name}; {rule}", [barrier])
     return state.phase
 
 
@@ -387,7 +389,7 @@ def _copy_of_thread(agent: Agent, op: Any, lane: int, operands: Sequence[Any]) -
     size = op.size.value.data
     read = agent.known(read_size[0], op, "reads") if read_size else size
     if not 0 <= read <= size:
-        raise MistakeError(op, f"reads {read} of {size} bytes, which has no meaning; read 0 to {size}")
+        raise MistakeError(op, f'reads {read} of {size} bytes, which has no meaning; 0 to {size} (PTX ISA, "cp.async")')
     into: View = agent.known(target, op, "copies to").bytes(size)
     return CopyOfThread(lane, agent.known(source, op, "copies from").bytes(read), into)
 
@@ -423,10 +425,13 @@ def _rendezvous(agent: Agent, op: Operation, name: str, expected: int, *, of_all
         barrier.expected, barrier.is_of_all = expected, of_all
     if barrier.is_of_all is not of_all and threads_left(agent) != threads_of_block(agent):
         raise MistakeError(
-            op, f"uses {name} with a number of threads or for all that are left, and elsewhere otherwise"
+            op,
+            f"uses {name} with a number of threads or for all that are left, and elsewhere otherwise; the same in all "
+            'threads that meet (PTX ISA, "barrier")',
         )
     if barrier.expected != expected and not (of_all and barrier.is_of_all):
-        raise MistakeError(op, f"uses {name} with {expected} threads here and {barrier.expected} elsewhere")
+        rule = 'the same count in all threads that meet (PTX ISA, "barrier")'
+        raise MistakeError(op, f"uses {name} with {expected} threads here and {barrier.expected} elsewhere; {rule}")
     return barrier
 
 
@@ -523,7 +528,8 @@ def _cluster_wait(agent: Agent, op: Operation) -> Answer:
     arrival = agent.part(ClusterArrival)
     barrier, arrival.barrier = arrival.barrier, None
     if barrier is None:
-        raise MistakeError(op, "waits at the cluster barrier without having arrived at it")
+        rule = 'an arrival before each wait (PTX ISA, "barrier.cluster")'
+        raise MistakeError(op, f"waits at the cluster barrier without having arrived at it; {rule}")
     return pass_barrier(agent, op, barrier, arrival.generation)
 
 
@@ -605,7 +611,8 @@ def _grid_dependency(agent: Agent, op: GriddepcontrolOp) -> None:
 def _set_max_register(agent: Agent, op: registers.SetMaxRegisterOp) -> Answer:
     """A warp gives registers back, or waits until the pool of the block has those that it lacks (`register_pool`)."""
     if agent.threads != agent.size:
-        end_malformed(agent, op, "is executed by some threads of a warp", "a branch that all threads of the warp take")
+        rule = 'a branch that all threads of the warp take (PTX ISA, "barrier")'
+        end_malformed(agent, op, "is executed by some threads of a warp", rule)
     warps, count = warps_of_agent(agent), op.reg_count.value.data
     note_executed(agent, op, warps)
     if op.action.data is SetMaxRegisterAction.INCREASE:

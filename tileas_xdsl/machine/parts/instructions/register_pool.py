@@ -267,7 +267,7 @@ def note_executed(agent: Agent, op: Operation, warps: Sequence[int]) -> None:
         older = pool.executed.get(other, [])[: len(pool.executed.get(warps[0], []))]
         if older and not agent.mind.knows_moment(older[-1].agent.number, older[-1].moment):
             role = f"moves registers again, and warp {other} of its warpgroup may not have moved its own before"
-            report_malformed(agent, op, role, "a barrier of the warpgroup between two setmaxnreg")
+            report_malformed(agent, op, role, 'a barrier between two of them (PTX ISA, "setmaxnreg")')
             break
     for warp in warps:
         pool.executed.setdefault(warp, []).append(Execution(agent, agent.moment, op))
@@ -300,5 +300,5 @@ def _judge_warpgroup(pool: RegisterPool, warps: range) -> None:
             number = next((n for n, op in enumerate(ops[warp]) if op is not ops[most][n]), len(ops[warp]))
             one = done[most][number]
             role = f"moves registers of warp {most}, and warp {warp} of its warpgroup does not do the same"
-            report_malformed(one.agent, one.op, role, "the same setmaxnreg in all warps of the warpgroup")
+            report_malformed(one.agent, one.op, role, 'the same in all warps of the warpgroup (PTX ISA, "setmaxnreg")')
             return
