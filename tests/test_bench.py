@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bench import __main__ as bench
-from bench import compile_time, random_pipelines, startup, throughput
+from bench import compile_time, random_pipelines, startup, throughput, verdicts
 from tests.support.ir import parse
 
 
@@ -66,3 +66,13 @@ def test_pipelines_that_are_not_proved_have_a_reason(monkeypatch: pytest.MonkeyP
     ((seed, reason),) = random_pipelines.reasons_against(range(quick, quick + 1))
     assert seed == quick
     assert any(words in reason for words in ("still running after", "stopped after", "undecided for trip counts"))
+
+
+def test_verdicts_are_printed_one_a_line_from_folders(tmp_path: Path) -> None:
+    (tmp_path / "a.mlir").write_text("func.func @f() {\n  func.return\n}\n")
+    (tmp_path / "b.mlir").write_text("func.func @f(")
+    (tmp_path / "c.txt").write_text("")
+    printed = [verdicts.verdict_on(path).removeprefix(str(tmp_path)) for path in verdicts.programs_in([tmp_path])]
+    assert printed[0] == "/a.mlir: safe for every trip count | 0 warnings"
+    assert printed[1].startswith("/b.mlir: refused: ")
+    assert len(printed) == 2

@@ -16,6 +16,8 @@ TOKENS = "tokens order nothing"
 COLUMNS = "the compiler allocates the columns"
 
 NOT_IN_TTGIR = {
+    "prefetch-behind-the-end": GLOBAL,
+    "split-loop-tail": "not written yet",
     "address-of-columns": COLUMNS,
     "arrive-scope": BLOCKS,
     "barrier-counts-the-block": NO_OP,
@@ -25,6 +27,7 @@ NOT_IN_TTGIR = {
     "cluster-arrive-relaxed": BLOCKS,
     "columns-given-back": COLUMNS,
     "copy-over-an-operand": "not written yet",
+    "copy-in-two-groups": "a token orders nothing, and may be named often",
     "descriptor-of-the-next-group": GLOBAL,
     "dropped-token": TOKENS,
     "elected-in-every-warp": "one thread of a partition arrives",

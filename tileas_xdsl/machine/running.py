@@ -25,7 +25,7 @@ from tileas_xdsl.machine.arguments import (
     threads_given,
 )
 from tileas_xdsl.machine.core.asynchronous_work import Event
-from tileas_xdsl.machine.core.calling import execute
+from tileas_xdsl.machine.core.calling import execute_to_mistake
 from tileas_xdsl.machine.core.deadline import Deadline, TimeUpError
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.memory import View
@@ -33,7 +33,7 @@ from tileas_xdsl.machine.core.observer import NOBODY, Observer
 from tileas_xdsl.machine.core.opaque_numbers import Grid
 from tileas_xdsl.machine.core.orders import Eager, Lazy, Order, Random
 from tileas_xdsl.machine.core.trace import Trace
-from tileas_xdsl.machine.core.violations import MistakeError, Violation, report_mistake
+from tileas_xdsl.machine.core.violations import Violation
 from tileas_xdsl.machine.parts.programs import extents_given, first_block, next_block
 
 ORDERS = ("eager", "lazy", "random", "timed")
@@ -133,12 +133,10 @@ def run(
         )
         machine.grid = grid
         try:
-            results = execute(machine, op, values)
+            results = execute_to_mistake(machine, op, values)
             machine.end_grid()
         except TimeUpError as error:
             out_of_time = error
-        except MistakeError as error:
-            report_mistake(machine, error)
         violations = machine.violations
         grid = next_block(machine) if out_of_time is None else None
     assert machine is not None, "there is a program"

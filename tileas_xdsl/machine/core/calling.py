@@ -16,7 +16,7 @@ from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.standings import Answer, Request, Standing, continuation
 from tileas_xdsl.machine.core.synchronization import EventCondition
 from tileas_xdsl.machine.core.threads.cluster_calls import call_by_grid
-from tileas_xdsl.machine.core.violations import NoMeaningError, StuckError
+from tileas_xdsl.machine.core.violations import MistakeError, NoMeaningError, StuckError, report_mistake
 
 
 def execute(machine: Machine, function: Operation, arguments: Sequence[Any]) -> tuple[Any, ...]:
@@ -26,6 +26,15 @@ def execute(machine: Machine, function: Operation, arguments: Sequence[Any]) -> 
     """
     machine.arguments = tuple(arguments)
     return _executed(machine, lambda: machine.run("main", Standing(function, _call_entry, (machine.arguments,))))
+
+
+def execute_to_mistake(machine: Machine, function: Operation, arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """The same, where a mistake of the program is a violation that ends the execution, without results."""
+    try:
+        return execute(machine, function, arguments)
+    except MistakeError as error:
+        report_mistake(machine, error)
+        return ()
 
 
 def execute_on(machine: Machine, agent: Agent) -> tuple[Any, ...]:

@@ -26,7 +26,7 @@ from tileas_xdsl.machine.arguments import (
     threads_given,
 )
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.calling import execute
+from tileas_xdsl.machine.core.calling import execute_to_mistake
 from tileas_xdsl.machine.core.deadline import Deadline
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.observer import NOBODY, Observer
@@ -331,7 +331,7 @@ def simulate(
     numbers, given = apart_from_grid(op, arguments or {})
     machine.grid = first_block(extents_given(op, programs, numbers), numbers)
     values = bind_arguments(body, given, with_data=True) if with_data else symbolic_arguments(body, given)
-    return timed_run(_name_of(op), machine, execute(machine, op, values))
+    return timed_run(_name_of(op), machine, execute_to_mistake(machine, op, values))
 
 
 def _name_of(op: Operation) -> str:
