@@ -38,19 +38,20 @@ def _kernel(name: str, strategy: str, target: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "strategy", "target", "threads", "registers"),
+    ("name", "strategy", "target", "threads", "blocks"),
     [
         ("gemm_64x64x16", AUS, "sm_80", 128, None),
         ("gemm_64x64x16", AWS, "sm_80", 256, None),
         ("gemm_64x64x16", AUS, "sm_90a", 128, None),
-        ("gemm_64x64x16", AWS, "sm_90a", 256, 136),
+        ("gemm_64x64x16", AWS, "sm_90a", 256, 1),
     ],
 )
-def test_threads_and_registers(name: str, strategy: str, target: str, threads: int, registers: int | None) -> None:
-    """The threads of all agents, or those of the layouts; the registers that agents have on the average."""
+def test_threads_and_blocks(name: str, strategy: str, target: str, threads: int, blocks: int | None) -> None:
+    """The threads of all agents, or those of the layouts; one block a multiprocessor, where agents move registers."""
     text = _kernel(name, strategy, target)
     assert f"nvvm.reqntid = array<i32: {threads}, 1, 1>" in text
-    assert re.findall(r"nvvm.maxnreg = (\d+)", text) == ([] if registers is None else [str(registers)])
+    assert re.findall(r"nvvm.minctasm = (\d+)", text) == ([] if blocks is None else [str(blocks)])
+    assert "maxnreg" not in text
 
 
 def test_nothing_else_changes_and_twice_is_once() -> None:

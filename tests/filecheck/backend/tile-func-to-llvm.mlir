@@ -21,7 +21,7 @@ func.func @agents(%x: memref<?x?xf32>) {
   } : () -> ()
   func.return
 }
-// MOVED: func.func @agents(%x: memref<?x?xf32>) attributes {nvvm.reqntid = array<i32: 384, 1, 1>, nvvm.maxnreg = 168 : i32} {
+// MOVED: func.func @agents(%x: memref<?x?xf32>) attributes {nvvm.reqntid = array<i32: 384, 1, 1>, nvvm.minctasm = 1 : i32} {
 // KEPT:  func.func @agents(%x: memref<?x?xf32>) attributes {nvvm.reqntid = array<i32: 384, 1, 1>} {
 // CHECK:   max_regs = array<i32: 40, 232>
 

@@ -2,7 +2,7 @@
 Say of functions of tile code how they are launched as kernels.
 
     func.func @f(%x: memref<?x?xf16>) {              func.func @f(%x: memref<?x?xf16>) attributes {
-      agent_switch {num_warps = [4, 4], ..    ->         nvvm.reqntid = array<i32: 256, 1, 1>, nvvm.maxnreg = 136 : i32}
+      agent_switch {num_warps = [4, 4], ..    ->         nvvm.reqntid = array<i32: 256, 1, 1>, nvvm.minctasm = 1 : i32}
 
 Sources: MLIR's `nvvm` dialect; PTX ISA, "Performance-Tuning Directives" and "setmaxnreg".
 """
@@ -22,7 +22,7 @@ from xdsl.rewriter import Rewriter
 
 from tileas_xdsl.analysis.target import capability_for
 from tileas_xdsl.analysis.thread_blocks import block_shape_of
-from tileas_xdsl.analysis.threads.registers import REGISTERS
+from tileas_xdsl.analysis.threads.registers import BLOCKS, registers_of
 from tileas_xdsl.analysis.threads.tiles import tile_of
 from tileas_xdsl.diagnostics import op_name, refuse
 from tileas_xdsl.dialects.nv_tileaa import control as nv_tileaa
@@ -55,7 +55,9 @@ class ConvertNvTileFuncToLLVMPass(ModulePass):
     - `nvvm.reqntid`: the threads of a block. They are the warps of all agents, up to a whole warpgroup, or as many as
       the layouts of the tiles are for.
     - `nvvm.cluster_dim`: the blocks of a cluster, where `kernel_spec` says more than one.
-    - `nvvm.maxnreg`: with how many registers each thread starts, where agents move them: the mean of `max_regs`.
+    - `nvvm.minctasm`: that a multiprocessor need hold no more than one block, where agents move registers. With the
+      number of threads it lets the assembler start each with as many registers as an agent takes. (`maxnreg` would be
+      the limit of every agent.)
 
     A function of a tile dialect becomes one of `func`.
 
@@ -91,8 +93,8 @@ class ConvertNvTileFuncToLLVMPass(ModulePass):
         _refuse_other_warps(function, warps)
         launch: dict[str, Attribute] = {THREADS: DenseArrayBase.from_list(i32, [warps.threads, 1, 1])}
         registers = starting_registers(function, capability_for(function, self.compute_capability))
-        if registers is not None:
-            launch[REGISTERS] = IntegerAttr(registers, i32)
+        if registers is not None and registers_of(function) is None:
+            launch[BLOCKS] = IntegerAttr(1, i32)
         if (blocks := _cluster_of(function)) is not None:
             launch[CLUSTER] = DenseArrayBase.from_list(i32, blocks)
         return launch

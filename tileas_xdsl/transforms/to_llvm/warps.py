@@ -24,7 +24,7 @@ from tileas_xdsl.analysis.threads.registers import (
     INHERITED,
     MOST,
     MOVED_BY,
-    REGISTERS,
+    OF_MULTIPROCESSOR,
     is_taken,
     registers_of,
 )
@@ -107,22 +107,26 @@ def starting_registers(function: KernelFunction, capability: int) -> int | None:
     """
     Registers of each thread before agents take their own; None where they keep what they have.
 
-    Raises `RefusedError` where the function says another number: agents would wait for registers that nobody gives.
+    Where the function does not say it, these are as many as one of the agents takes, up to an even share of the
+    multiprocessor. Raises `RefusedError` where the agents take more together: they would wait for registers that nobody
+    gives.
     """
     op = switch_in(function)
     if op is None or op.max_regs is None or capability < FIRST_TO_MOVE_REGISTERS:
         return None
     registers, agents = [int(count) for count in op.max_regs.get_values()], warps_of_agents(op)
-    if INHERITED in registers or len(set(registers)) == 1 or not all(warps.are_groups for warps in agents):
+    block = warps_of_block(op)
+    if INHERITED in registers or not all(warps.are_groups for warps in agents):
         return None
-    if sum(warps.count for warps in agents) != warps_of_block(op).count:
+    if sum(warps.count for warps in agents) != block.count:
         return None
-    total = sum(count * warps.count for count, warps in zip(registers, agents, strict=True))
-    mean, said = total // warps_of_block(op).count // MOVED_BY * MOVED_BY, registers_of(function)
-    if said not in (None, mean):
-        words = f"starts with {said} registers a thread, and its agents have {mean} on the average"
-        refuse(function, words, f"leave {REGISTERS} to convert-nv-tile-func-to-llvm")
-    return mean
+    share = OF_MULTIPROCESSOR // block.threads // MOVED_BY * MOVED_BY
+    started = registers_of(function) or min(share, max(registers))
+    mean = sum(count * warps.count for count, warps in zip(registers, agents, strict=True)) / block.count
+    if mean > started:
+        words = f"starts with {started} registers a thread, and its agents take {mean:g} on the average"
+        refuse(function, words, "give the agents fewer by max_regs")
+    return started
 
 
 # Refusals -------------------------------------------------------------------------------------------------------------

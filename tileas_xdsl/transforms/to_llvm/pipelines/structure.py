@@ -84,9 +84,10 @@ def _switch(op: AgentSwitchOp, code: PipelineCode) -> None:
 
 
 def _take_registers(code: PipelineCode, budget: int) -> None:
-    if code.registers in (None, budget) or budget == INHERITED:
+    """An agent that keeps its number says so, too: for the assembler whole warpgroups take the branch then."""
+    if code.registers is None or budget == INHERITED:
         return
-    action = SetMaxRegisterAction.INCREASE if budget > code.registers else SetMaxRegisterAction.DECREASE
+    action = SetMaxRegisterAction.DECREASE if budget < code.registers else SetMaxRegisterAction.INCREASE
     code.insert(SetMaxRegisterOp(action, budget))
 
 
