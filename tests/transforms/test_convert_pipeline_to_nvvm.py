@@ -311,9 +311,7 @@ def test_registers_are_moved_only_where_the_hardware_can(target: str, warps: str
 @pytest.mark.parametrize("steps", [TO_BARRIERS[:1], TO_BARRIERS[1:]], ids=["function", "pipelines"])
 def test_registers_that_nobody_gives(steps: tuple[str, ...]) -> None:
     text = _written_out(BUDGETS.replace("maxnreg = 136", "maxnreg = 128"))
-    assert_no_code(
-        parse(text), steps, "sm_90a", "starts with 128 registers a thread, and its agents take 136"
-    )
+    assert_no_code(parse(text), steps, "sm_90a", "starts with 128 registers a thread, and its agents take 136")
 
 
 # Refusals -------------------------------------------------------------------------------------------------------------
