@@ -43,7 +43,7 @@ class ConvertNvTileASToLLVMPass(ModulePass):
     Requires: every tile has a layout to the bit, pipelines have become mbarriers (`convert-pipeline-to-nvvm`), the
     function says how many threads run it (`convert-nv-tile-func-to-llvm`), and what TMA copies has descriptors that are
     arguments (`tileas-attach-tma-desc-args`).
-    Refuses: tcgen05 and scale factors; TMA without such a descriptor; reductions across warps; several
+    Refuses: tcgen05 and scale factors; TMA without such a descriptor; several
     agents that run one region; tiles without a layout, or with elements that share a byte; and tiles that do not fit
     the warps of their agent (tiles/fitting.py).
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import IntegerType, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -12,7 +12,7 @@ from tileas_xdsl.dialects.nv_tileaa import compute as nv_tileaa
 from tileas_xdsl.dialects.nv_tileas import compute as nv_tileas
 from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, element_bits, form_of, has_six_bit_floats, layout_of
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
-from tileas_xdsl.layouts.defaults import ProductForms, in_shared_memory, of_product
+from tileas_xdsl.layouts.defaults import FIRST_WGMMA, ProductForms, in_shared_memory, of_product
 from tileas_xdsl.layouts.forms import LayoutForm, Mma
 
 Product = nv_tileaa.DotOp | nv_tileas.DotOp
@@ -41,7 +41,9 @@ def _forms_of(op: Product, warps: int, capability: int) -> ProductForms | None:
     if any(has_six_bit_floats(tile) for tile in tiles):
         return None
     (m, k), (_, n), _ = shapes
-    return of_product(m, n, k, bits, warps, capability)
+    # For bytes wgmma takes no B whose rows lie along N, as loads leave them (PTX ISA, "wgmma.mma_async").
+    takes_any_order = not isinstance(cast("TensorType[Attribute]", op.a.type).element_type, IntegerType)
+    return of_product(m, n, k, bits, warps, capability if takes_any_order else min(capability, FIRST_WGMMA - 1))
 
 
 def _anchor(op: Product, forms: ProductForms) -> None:

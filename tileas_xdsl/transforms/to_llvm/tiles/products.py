@@ -11,15 +11,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, i32
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntegerType, i8, i32
 from xdsl.ir import Attribute, SSAValue
 
 from tileas_xdsl.analysis.threads.products import is_of_warpgroup
 from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
 from tileas_xdsl.dialects.extensions.struct_places import member_of
+from tileas_xdsl.dialects.nv_tileaa.attributes import Signedness
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileas.layout import form_of
-from tileas_xdsl.dialects.nvvm.matrix_attributes import MMAType
+from tileas_xdsl.dialects.nvvm.matrix_attributes import MMAIntOverflow, MMAType
 from tileas_xdsl.dialects.nvvm.warp_matrix import MmaSyncOp
 from tileas_xdsl.layouts.forms import Mma
 from tileas_xdsl.transforms.to_llvm.tiles.fragments import Fragments
@@ -28,8 +29,26 @@ from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
 from tileas_xdsl.transforms.to_llvm.tiles.values import Registers
 from tileas_xdsl.transforms.to_llvm.tiles.warpgroup_products import multiply_at_once, no_instruction
 
-FACTORS: dict[type[Attribute], MMAType] = {Float16Type: MMAType.F16, BFloat16Type: MMAType.BF16}
-"""Element types of A and B."""
+FLOATS: dict[type[Attribute], MMAType] = {Float16Type: MMAType.F16, BFloat16Type: MMAType.BF16}
+"""Element types of A and B, into sums of f32."""
+BYTES = {Signedness.SIGNED: MMAType.S8, Signedness.UNSIGNED: MMAType.U8}
+"""Those of i8, into sums of i32."""
+
+
+def _factors_of(op: DotOp) -> tuple[MMAType, MMAType] | None:
+    """How mma.sync names the elements of A and B; None where it does not multiply them into this sum."""
+    a, b, c = (tile_of(value.type) for value in (op.a, op.b, op.c))
+    if a is None or b is None or c is None:
+        return None
+    if isinstance(c.element, Float32Type) and a.element == b.element and type(a.element) in FLOATS:
+        return FLOATS[type(a.element)], FLOATS[type(a.element)]
+    if (
+        (c.element, a.element, b.element) == (i32, i8, i8)
+        and op.signedness_a is not None
+        and op.signedness_b is not None
+    ):
+        return BYTES[op.signedness_a.data], BYTES[op.signedness_b.data]
+    return None
 
 
 @refusal(DotOp)
@@ -50,9 +69,8 @@ def _no_instruction(op: DotOp) -> tuple[str, str] | None:
             f"has operands in the layouts {words}, which are no fragments of one mma.sync",
             "assign layouts for sm_80",
         )
-    kind = tiles[0].element if tiles[0] is not None else None
-    if type(kind) not in FACTORS or not isinstance(tiles[2] and tiles[2].element, Float32Type):
-        return f"multiplies {kind} into {op.c.type}", "use f16 or bf16 into f32"
+    if _factors_of(op) is None:
+        return f"multiplies {op.a.type} and {op.b.type} into {op.c.type}", "use f16 or bf16 into f32, or i8 into i32"
     return None
 
 
@@ -64,7 +82,9 @@ def _dot(op: DotOp, threads: Threads) -> None:
     a, b, c = (threads.registers(value) for value in (op.a, op.b, op.c))
     form = form_of(op.c.type)
     assert isinstance(form, Mma)
-    shape, kind = form.shape, FACTORS[type(a.tile.element)]
+    shape, kinds = form.shape, _factors_of(op)
+    assert kinds is not None
+    overflow = MMAIntOverflow.WRAPPED if isinstance(c.tile.element, IntegerType) else None
     grid = Grid.of(form, a.tile, b.tile, c.tile)
     sums = list(c.values)
     for k in range(grid.steps):
@@ -74,7 +94,7 @@ def _dot(op: DotOp, threads: Threads) -> None:
             numbers = grid.c.numbers(m, n)
             own = [sums[number] for number in numbers]
             extents = (shape.m, shape.n, shape.k)
-            product = threads.result(MmaSyncOp(lefts[m], rights[n], own, extents, (kind, kind)))
+            product = threads.result(MmaSyncOp(lefts[m], rights[n], own, extents, kinds, overflow=overflow))
             for position, number in enumerate(numbers):
                 sums[number] = threads.result(member_of(product, position, own[position].type))
     result = tile_of(op.results[0].type)
