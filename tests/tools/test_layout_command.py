@@ -144,7 +144,7 @@ def test_memory_to_memory_has_no_plan(capsys: pytest.CaptureFixture[str]) -> Non
         (("smem, swizzle<128>", "--tile", "64x"), "does not parse"),
         (("smem, swizzle<128>", "--tile", "60x64xf16"), "power of two"),
         (("smem, swizzle<128>", "--tile", "?x64xf16"), "is not known, and layouts over bits need a power of two"),
-        (("smem, swizzle<128>", "--tile", "64x64xindex"), "the width of an element depends on the target"),
+        (("smem, swizzle<128>", "--tile", "64x64xcomplex<f32>"), "the width of an element depends on the target"),
         (("smem, swizzle<128>", "-o", "a.png"), "the file must be called something.svg"),
     ],
 )

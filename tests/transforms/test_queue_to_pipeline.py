@@ -328,8 +328,8 @@ def test_an_iterator_that_is_not_advanced_would_be_noticed():
     after = rewritten(text)
     advance = next(op for op in after.walk() if isinstance(op, IncIterOp))
     advance.next_iterator.replace_all_uses_with(advance.iterator)
-    with pytest.raises(Exception, match="second time"):
-        run_in_order(after, "f", {"n": 2}, "lazy")
+    (violation,) = run_in_order(after, "f", {"n": 2}, "lazy").violations
+    assert "second time" in str(violation)
 
 
 # Random programs ------------------------------------------------------------------------------------------------------

@@ -16,19 +16,20 @@ from tileas_xdsl.tools.inputs import full_context, parse_module
 NOT_READ = {
     *("descriptor-of-the-next-group", "first-block-of-causal", "stored-and-loaded-back"),
     *("barrier-over-lds-transfers", "external-arrays-alias", "read-before-grid-wait"),
+    *("copy-in-two-groups", "split-loop-tail"),
 }
 """
 Pairs with ops that it does not know: tensor maps, ids of blocks, functions of `llvm` with transfers of AMD's LDS,
-arrays of shared memory that have a name, and waits for another grid.
+arrays of shared memory that have a name, waits for another grid, and copies of nvgpu.
 """
 EXHIBITS = [exhibit for exhibit in exhibits() if exhibit.name not in NOT_READ]
 TRIPS = range(5)
 UNKNOWN = {ViolationKind.SLOT}
 """Live slots are nothing that the explorer knows of."""
-NOT_MODELLED = {"init-not-published", "barrier-without-counters"}
+NOT_MODELLED = {"init-not-published", "barrier-without-counters", "prefetch-behind-the-end"}
 """
-Nor are that a barrier which others use has to be published, and accesses of a wave that are under
-way when it comes to a barrier.
+Nor are that a barrier which others use has to be published, accesses of a wave that are under way when it comes to a
+barrier, and accesses behind the end of an array.
 """
 TOO_LARGE = {"elected-in-every-warp"}
 """It has more interleavings of its arrivals than can be tried."""
