@@ -29,7 +29,7 @@ types: $(INSTALLED)
 	$(BIN)/basedpyright
 
 unit: $(INSTALLED)
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist worksteal --durations 40 --durations-min 10
 
 # The corpora of random programs at full size, of which `unit` takes samples, with a report at the end.
 test-full: $(INSTALLED)

@@ -62,7 +62,7 @@ FAMILY = (
     FamilyPass("tileas-queue-to-pipeline"),
     FamilyPass("tileas-split-agent-groups", ALWAYS, (), "threads"),
     FamilyPass("tileas-hoist-guarded-loads", PIPELINED),
-    FamilyPass("tileas-stage-plain-tiles", ALWAYS, (), "threads"),
+    FamilyPass("tileas-stage-plain-tiles", PIPELINED, (), "threads"),
     FamilyPass("tileas-materialize-async"),
     FamilyPass("tileas-dynamic-persistent", ALWAYS, (), "dynamic_persistent"),
     FamilyPass("tileas-fold-views", ALWAYS, (), "threads"),
@@ -377,7 +377,9 @@ class TileIRPass(ChoosingPass):
 
     def _asks_for(self, member: FamilyPass) -> bool:
         switched_on = member.switch is None or bool(getattr(self, member.switch))
-        return switched_on and self.pipeline_strategy in member.strategies
+        # Nobody schedules compact stages under the strategy `none`, and threads take loads as they are.
+        is_left = member.name == "tileas-materialize-async" and self.threads and self.pipeline_strategy == "none"
+        return switched_on and self.pipeline_strategy in member.strategies and not is_left
 
     def _instance(self, member: FamilyPass) -> ModulePass:
         pass_type = loaders("transforms", PASSES)[member.name]()
