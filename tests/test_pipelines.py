@@ -69,6 +69,7 @@ def test_strategy_none_leaves_out_scheduling_and_pipelining() -> None:
     pipelined = {step.name for step in FAMILY if "none" not in step.strategies}
     assert pipelined == {
         "tileas-hoist-guarded-loads",
+        "tileas-stage-plain-tiles",
         "tileas-prepare-for-scheduling",
         "tileas-generate-schedule",
         "tileas-assign-buffers",
@@ -79,6 +80,12 @@ def test_strategy_none_leaves_out_scheduling_and_pipelining() -> None:
         "propagate-execution-unit",
         "optimize-execution-unit-mapping",
     }
+
+
+def test_strategy_none_leaves_loads_as_they_are_on_the_way_to_threads() -> None:
+    for threads in (False, True):
+        names = [step.name for step in TileIRPass(pipeline_strategy="none", layouts=True, threads=threads).steps()]
+        assert ("tileas-materialize-async" in names) is not threads
 
 
 @pytest.mark.parametrize(
