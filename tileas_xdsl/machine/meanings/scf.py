@@ -14,16 +14,18 @@ from tileas_xdsl.dialects.extensions.scf import ForallOp, InParallelOp
 from tileas_xdsl.dialects.extensions.unsigned_for import UnsignedForOp
 from tileas_xdsl.dialects.nv_tileas.attributes import MASKED
 from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.code import per_op
+from tileas_xdsl.machine.core.handles import unknown_outcome
 from tileas_xdsl.machine.core.loops.open_counts import OpenCounts
-from tileas_xdsl.machine.core.meaning import control, suspends, terminators
+from tileas_xdsl.machine.core.meaning import Kind, control, meaning_of, suspends, terminators
 from tileas_xdsl.machine.core.op_facts import ALL_OPERANDS
 from tileas_xdsl.machine.core.opaque_numbers import turns_over_blocks
 from tileas_xdsl.machine.core.standings import Answer, Done, Pause, Request, continuation
 from tileas_xdsl.machine.core.threads.by_thread import per_thread
-from tileas_xdsl.machine.core.threads.hardware import PerThread
+from tileas_xdsl.machine.core.threads.hardware import PerThread, of_threads
 from tileas_xdsl.machine.core.values import UNKNOWN, unsigned, wrap
 from tileas_xdsl.machine.core.violations import NoStepError, UnsupportedError
-from tileas_xdsl.machine.parts.divergence import branch
+from tileas_xdsl.machine.parts.divergence import acts, branch
 from tileas_xdsl.machine.parts.independent_turns import run_turns
 
 terminators(scf.YieldOp)
@@ -76,18 +78,47 @@ def _unsigned_for(agent: Agent, op: UnsignedForOp, lower: Any, upper: Any, step:
 
 @control(scf.IfOp, deciding=1)
 def _if(agent: Agent, op: scf.IfOp, condition: Any) -> Answer:
-    if MASKED in op.attributes:
-        condition = _set_where_unknown(agent, condition)
+    if MASKED in op.attributes and _is_unknown_somewhere(agent, condition) and _only_accesses(agent, op):
+        return _branch(agent, op, _set_where_unknown(agent, condition)).then(_loaded_by_mask)
+    return _branch(agent, op, condition)
+
+
+def _branch(agent: Agent, op: scf.IfOp, condition: Any) -> Request:
     if isinstance(condition, PerThread):
         return branch(agent, op, condition)
     taken = op.true_region if agent.known(condition, op, "branches on") else op.false_region
     return agent.run_region(taken).then(_give_results)
 
 
+def _is_unknown_somewhere(agent: Agent, mask: Any) -> bool:
+    return any(each is UNKNOWN for each in of_threads(mask, agent.size))
+
+
 def _set_where_unknown(agent: Agent, mask: Any) -> Any:
     if not isinstance(mask, PerThread):
-        return True if mask is UNKNOWN else mask
+        return True
     return per_thread(agent, [True if value is UNKNOWN else value for value in mask.values], mask.varies)
+
+
+@per_op
+def _only_accesses(op: scf.IfOp) -> bool:
+    """
+    Whether all that a branch does is to access memory, and only where it is taken. To take it then only adds accesses;
+    an arrival, say, might never come.
+    """
+    others = (inner for inner in op.true_region.walk() if not _is_access(inner))
+    return not acts(others) and not acts(op.false_region.walk())
+
+
+def _is_access(op: Operation) -> bool:
+    meaning = meaning_of(op)
+    return meaning is not None and meaning.kind is Kind.EFFECT
+
+
+@continuation
+def _loaded_by_mask(_agent: Agent, op: Operation, _: Any) -> Answer:
+    """What is behind the branch is not known, since the mask is not."""
+    return unknown_outcome(op)
 
 
 @dataclass(frozen=True)
