@@ -6,16 +6,17 @@ import json
 from pathlib import Path
 
 import pytest
-from xdsl.dialects import arith
+from xdsl.dialects import arith, builtin, llvm
 from xdsl.dialects.builtin import FloatAttr, ModuleOp
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from tests.support.ir import ROOT, parse
 from tests.support.ptx import require_llvmlite
 from tests.support.thread_kernels import BY_NAME, threads_of
 from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op
+from tileas_xdsl.machine.arguments import find_function
 from tileas_xdsl.tools import main as command
-from tileas_xdsl.tools.machine_code.validation import Worth, worth_of
+from tileas_xdsl.tools.machine_code.validation import Worth, handed_over, made_up, worth_of
 
 KERNEL = ROOT / "tests/kernels/elementwise.mlir"
 SECONDS = 60.0
@@ -65,6 +66,29 @@ def test_threads_that_do_not_meet_are_a_defect() -> None:
         Rewriter.erase_op(op)
     problem = judged(module, "gemm_64x64x16").problem
     assert "defect of tileas" in problem
+
+
+def test_a_mistake_that_only_threads_make_is_a_defect() -> None:
+    """A store far behind the end of an array, where the tiles store inside of it."""
+    module = threads("gemm_64x64x16")
+    store = next(op for op in module.walk() if isinstance(op, llvm.StoreOp) and isinstance(op.ptr.owner, llvm.GEPOp))
+    far = llvm.GEPOp(store.ptr, [1 << 30], builtin.i8, result_type=store.ptr.type)
+    Rewriter.insert_op(far, InsertPoint.before(store))
+    store.operands[1] = far.result
+    problem = judged(module, "gemm_64x64x16").problem
+    assert "make a mistake that its tiles do not make" in problem
+    assert "defect of tileas" in problem
+
+
+def test_two_maps_of_one_array_are_one_array() -> None:
+    """As xDSL reads their names, they are called `x_map#0` and `x_map#1`."""
+    tiles = parse("func.func @f(%x: memref<?x?xf32>, %n: index) { func.return }")
+    code = parse("func.func @f(%x: memref<?x?xf32>, %x_map: !llvm.ptr, %x_map_1: !llvm.ptr, %n: index) { func.return }")
+    (_, source), (_, body) = find_function(tiles, "f"), find_function(code, "f")
+    handed = handed_over(made_up(source, 3), body)
+    assert list(handed) == ["x", "x_map#0", "x_map#1", "n"]
+    assert handed["x"] is handed["x_map#0"] is handed["x_map#1"]
+    assert handed["n"] == 3
 
 
 def test_the_verdict_stands_on_the_line_and_in_the_contract(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ compare with, and the threads are only checked. (Translation validation: Pnueli,
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -37,7 +38,9 @@ EXTENT = 512
 """Of each axis of an array whose type leaves it open."""
 CLOSE = 2.0**-9
 """How far floats may be apart, relatively and absolutely: threads add in another order than tiles."""
-MAP = "_map"
+COORDINATE_BYTES = 4
+"""Of the least integers that arrays hold as coordinates."""
+MAP = re.compile(r"_map(#\d+)?$")
 """Behind the name of an array that TMA copies and threads access: it is handed over twice."""
 
 
@@ -137,24 +140,23 @@ def _compare(tiles: ModuleOp, threads: ModuleOp, found: Worth, seconds: float) -
     """Run both levels at each of the trip counts, for as long as there is time."""
     _, body = find_function(tiles, found.kernel)
     end = time.process_time() + seconds
-    for trips in TRIPS if any(_is_integer(kind) for kind in _kinds(body)) else TRIPS[:1]:
-        given = dict(_arguments(body, trips))
+    for trips in TRIPS if has_trips(body) else TRIPS[:1]:
+        given = made_up(body, trips)
         outcomes: list[Outcome] = []
         for level in (tiles, threads):
             left = end - time.process_time()
             if left <= 0:
                 return
-            handed = _handed_over(given, find_function(level, found.kernel)[1])
+            handed = handed_over(given, find_function(level, found.kernel)[1])
             outcomes.append(run(level, found.kernel, handed, order="random", seed=trips, timeout=left))
         expected, computed = outcomes
-        if expected.violations or not (expected.finished and computed.finished):
+        if expected.violations or not expected.finished:
             return
-        different = next(_differences(expected, computed), None)
-        if different is not None:
-            found.problem = (
-                f"the threads of @{found.kernel} compute other numbers than its tiles in {different}, "
-                f"with {trips} for each integer argument: {_DEFECT}"
-            )
+        what = next(differences(expected, computed), None)
+        if what is not None:
+            found.problem = f"the threads of @{found.kernel} {what}, with {trips} for each integer argument: {_DEFECT}"
+            return
+        if not computed.finished:
             return
         found.compared += (trips,)
 
@@ -168,37 +170,56 @@ def _is_integer(kind: Attribute) -> bool:
     return isinstance(kind, IndexType | IntegerType)
 
 
-def _arguments(body: Region, trips: int) -> Iterator[tuple[str, Any]]:
-    """Small integers, whose sums and products are exact. Raises `UnsupportedError` for what cannot be made up."""
+def has_trips(body: Region) -> bool:
+    """Whether a function has an argument that may count trips."""
+    return any(_is_integer(kind) for kind in _kinds(body))
+
+
+def made_up(body: Region, trips: int, *, extent: int = EXTENT, first_coordinate: int = 0) -> dict[str, Any]:
+    """
+    Arguments of a function by name: `trips` for each integer, and arrays of small integers, whose sums and products are
+    exact; those of 32 bits and more may be coordinates, and begin with the first. Axes that types leave open have
+    `extent`.
+
+    Raises `UnsupportedError` for an argument that cannot be made up.
+    """
     draw = np.random.default_rng(1)
-    for name, kind in zip(argument_names(body), _kinds(body), strict=True):
-        if _is_integer(kind):
-            yield name, trips
-            continue
-        if not isinstance(kind, MemRefType):
-            assert isinstance(body.parent, Operation)
-            raise UnsupportedError(body.parent, f"has the argument '{name}' : {kind}, for which no numbers are made up")
-        array = cast("MemRefType[Attribute]", kind)
-        element = element_type(array.element_type)
-        assert element is not None
-        shape = [EXTENT if extent < 0 else extent for extent in array.get_shape()]
-        least = -2 if element.is_float else 0
-        yield name, draw.integers(least, 3, shape).astype(element.dtype)
+    return {
+        name: trips if _is_integer(kind) else _array(body, name, kind, (extent, first_coordinate), draw)
+        for name, kind in zip(argument_names(body), _kinds(body), strict=True)
+    }
 
 
-def _handed_over(given: Mapping[str, Any], body: Region) -> dict[str, Any]:
-    """Arguments of a level: an array that TMA copies and threads access is handed over twice, as one array."""
+def _array(body: Region, name: str, kind: Attribute, sizes: tuple[int, int], draw: np.random.Generator) -> Any:
+    extent, first_coordinate = sizes
+    array = cast("MemRefType[Attribute]", kind) if isinstance(kind, MemRefType) else None
+    element = element_type(array.element_type) if array is not None else None
+    if array is None or element is None:
+        assert isinstance(body.parent, Operation)
+        raise UnsupportedError(body.parent, f"has the argument '{name}' : {kind}, for which no numbers are made up")
+    shape = [extent if each < 0 else each for each in array.get_shape()]
+    may_be_coordinates = not element.is_float and element.size >= COORDINATE_BYTES
+    return draw.integers(first_coordinate if may_be_coordinates else -2, 3, shape).astype(element.dtype)
+
+
+def handed_over(given: Mapping[str, Any], body: Region) -> dict[str, Any]:
+    """Copies of arguments for one level: an array that TMA copies and threads access is handed over twice, as one."""
     own = {name: copy(value) for name, value in given.items()}
-    return {name: own[name if name in own else name.removesuffix(MAP)] for name in argument_names(body)}
+    return {name: own[name if name in own else MAP.sub("", name)] for name in argument_names(body)}
 
 
-def _differences(expected: Outcome, computed: Outcome) -> Iterator[str]:
-    """The arrays that differ."""
-    for name, array in expected.arrays.items():
-        close = max(CLOSE, 4 * _epsilon(array.dtype))
+def differences(expected: Outcome, computed: Outcome, close: float | None = None) -> Iterator[str]:
+    """
+    What is wrong with the threads, whose tiles left `expected`: the first mistake, and arrays with other numbers.
+    These may be `close` apart, relatively and absolutely; by default as far as the element type tells them apart.
+    """
+    if computed.violations:
+        yield f"make a mistake that its tiles do not make ({computed.violations[0]})"
+    for name, array in expected.arrays.items() if computed.finished else ():
+        within = close if close is not None else max(CLOSE, 4 * _epsilon(array.dtype))
         ours, theirs = (each.astype(np.float64) for each in (array, computed.arrays[name]))
-        if not np.allclose(theirs, ours, rtol=close, atol=close, equal_nan=True):
-            yield f"'{name}'"
+        if not np.allclose(theirs, ours, rtol=within, atol=within, equal_nan=True):
+            yield f"compute other numbers than its tiles in '{name}'"
 
 
 def _epsilon(kind: np.dtype[Any]) -> float:
