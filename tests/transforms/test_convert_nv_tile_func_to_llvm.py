@@ -54,6 +54,17 @@ def test_threads_and_blocks(name: str, strategy: str, target: str, threads: int,
     assert "maxnreg" not in text
 
 
+def test_blocks_that_the_function_asks_for_itself_stay() -> None:
+    """Two blocks on a multiprocessor leave each thread 128 registers, and agents no more than that on the average."""
+    text = str(copies_of("gemm_64x64x16", AWS, "sm_90a"))
+    said = text.replace("attributes {nv_tileas.agents", "attributes {nvvm.minctasm = 2 : i32, nv_tileas.agents", 1)
+    assert said != text
+    fewer = said.replace("max_regs = array<i32: 40, 232>", "max_regs = array<i32: 40, 152>")
+    assert re.findall(r"minctasm = (\d+)", str(run_passes(parse(fewer), passes(PASS, "sm_90a")))) == ["2"]
+    words = "starts with 128 registers a thread, and its agents take 136 on the average"
+    assert_no_code(parse(said), PASS, "sm_90a", words)
+
+
 def test_nothing_else_changes_and_twice_is_once() -> None:
     before, after = str(copies_of("elementwise", AWS, "sm_90a")), _kernel("elementwise", AWS, "sm_90a")
     assert re.sub(r", nvvm\.\w+ = (array<[^>]*>|\d+ : i32)", "", after) == before

@@ -37,9 +37,9 @@ def is_taken(registers: int) -> bool:
     return registers == INHERITED or (FEWEST <= registers <= MOST and registers % MOVED_BY == 0)
 
 
-def registers_of(function: Operation) -> int | None:
-    """With how many registers each thread of a function starts; None where nothing is said."""
-    return _number(function, REGISTERS)
+def says_registers(function: Operation) -> bool:
+    """Whether a function says with how many registers it starts, or how many blocks have to have room."""
+    return REGISTERS in function.attributes or BLOCKS in function.attributes
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def launch_of(function: Operation, threads: int) -> Launch:
     warps = -(-threads // THREADS_OF_WARP)
     held = warps * THREADS_OF_WARP * max(_number(function, BLOCKS) or 1, 1)
     most = min(OF_MULTIPROCESSOR // held // MOVED_BY * MOVED_BY, MOST)
-    stated = registers_of(function)
+    stated = _number(function, REGISTERS)
     module = function.parent_op()
     if stated is None and module is not None:
         stated = _number(module, OF_MODULE)

@@ -22,7 +22,7 @@ from xdsl.rewriter import Rewriter
 
 from tileas_xdsl.analysis.target import capability_for
 from tileas_xdsl.analysis.thread_blocks import block_shape_of
-from tileas_xdsl.analysis.threads.registers import BLOCKS, registers_of
+from tileas_xdsl.analysis.threads.registers import BLOCKS, says_registers
 from tileas_xdsl.analysis.threads.tiles import tile_of
 from tileas_xdsl.diagnostics import op_name, refuse
 from tileas_xdsl.dialects.nv_tileaa import control as nv_tileaa
@@ -93,7 +93,7 @@ class ConvertNvTileFuncToLLVMPass(ModulePass):
         _refuse_other_warps(function, warps)
         launch: dict[str, Attribute] = {THREADS: DenseArrayBase.from_list(i32, [warps.threads, 1, 1])}
         registers = starting_registers(function, capability_for(function, self.compute_capability))
-        if registers is not None and registers_of(function) is None:
+        if registers is not None and not says_registers(function):
             launch[BLOCKS] = IntegerAttr(1, i32)
         if (blocks := _cluster_of(function)) is not None:
             launch[CLUSTER] = DenseArrayBase.from_list(i32, blocks)

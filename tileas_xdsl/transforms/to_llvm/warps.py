@@ -24,9 +24,8 @@ from tileas_xdsl.analysis.threads.registers import (
     INHERITED,
     MOST,
     MOVED_BY,
-    OF_MULTIPROCESSOR,
     is_taken,
-    registers_of,
+    launch_of,
 )
 from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
@@ -120,8 +119,8 @@ def starting_registers(function: KernelFunction, capability: int) -> int | None:
         return None
     if sum(warps.count for warps in agents) != block.count:
         return None
-    share = OF_MULTIPROCESSOR // block.threads // MOVED_BY * MOVED_BY
-    started = registers_of(function) or min(share, max(registers))
+    launch = launch_of(function, block.threads)
+    started = launch.each if launch.is_stated else min(launch.each, max(registers))
     mean = sum(count * warps.count for count, warps in zip(registers, agents, strict=True)) / block.count
     if mean > started:
         words = f"starts with {started} registers a thread, and its agents take {mean:g} on the average"

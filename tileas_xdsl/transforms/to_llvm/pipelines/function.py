@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, Region
 from tileas_xdsl.analysis.pipeline_root import PipelineRoots
 from tileas_xdsl.analysis.target import capability_for
 from tileas_xdsl.analysis.threads.filling import is_by_loads, is_by_tma
-from tileas_xdsl.analysis.threads.registers import BLOCKS, REGISTERS
+from tileas_xdsl.analysis.threads.registers import says_registers
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.diagnostics import refuse as refuse_op
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
@@ -120,8 +120,7 @@ def lowered(function: func.FuncOp, target: str, taken: set[str]) -> tuple[func.F
     block = Block(arg_types=[argument.type for argument in function.args])
     capability = capability_for(function, target)
     # A function that says nothing of registers is launched with some other number.
-    is_said = REGISTERS in function.attributes or BLOCKS in function.attributes
-    registers = starting_registers(function, capability) if is_said else None
+    registers = starting_registers(function, capability) if says_registers(function) else None
     code = PipelineCode(block, PipelineRoots(), capability, registers, warps_of_kernel(function))
     code.bind(function.args, block.args)
     barriers = make_rings(code, function, _names(function, taken))
