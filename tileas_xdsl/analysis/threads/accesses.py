@@ -21,7 +21,7 @@ from enum import StrEnum
 from typing import Any
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 
 from tileas_xdsl.analysis.induction import constant_integer
@@ -44,6 +44,7 @@ from tileas_xdsl.dialects.nv_tileas.memory import AsyncTiledLoadOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import ProduceOneAsyncOp, ProduceOneOp, ProducerAcquireOp
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp, CopyOp, ViewOp
 from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaStoreOp
+from tileas_xdsl.interfaces import enclosing_function
 from tileas_xdsl.layouts.distributed import WARP, WARP_SIZE, spare_bits
 from tileas_xdsl.layouts.linear import LinearLayout
 
@@ -264,10 +265,8 @@ def _array(base: SSAValue) -> SSAValue:
 
 def is_written(load: TiledLoadOp) -> bool:
     """Whether the function of a load writes the array that it reads, under any name that agents have for it."""
-    function: Operation = load
-    while (around := function.parent_op()) is not None and not isinstance(around, ModuleOp):
-        function = around
-    array = _array(load.base)
+    function, array = enclosing_function(load), _array(load.base)
+    assert function is not None
     writers = (op for op in function.walk() if isinstance(op, WriteOp | TiledAtomicRmwOp))
     return any(_array(array_behind(op.base)) is array for op in writers)
 

@@ -29,10 +29,11 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from tileas_xdsl.analysis.threads.accesses import is_written
 from tileas_xdsl.analysis.threads.filling import filled_with, is_by_tma
 from tileas_xdsl.analysis.threads.tiles import tile_of
 from tileas_xdsl.diagnostics import Diagnostic, Severity, rewrite_each
-from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp, TiledStoreOp, WriteOp
+from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp, TiledStoreOp
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomAttr, SwizzleMode, SwizzleModeAttr
 from tileas_xdsl.dialects.nv_tileas.pipeline import ProduceOneAsyncOp
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp
@@ -159,7 +160,7 @@ def _no_map(access: Access) -> tuple[str, str] | None:
 
 
 def _is_written(load: TiledLoadOp) -> tuple[str, str] | None:
-    if any(isinstance(use.operation, WriteOp) for use in load.base.uses):
+    if is_written(load):
         return "copies by TMA from an array that the kernel writes", "write another array"
     return None
 
