@@ -49,6 +49,8 @@ class FamilyPass:
     """Options of the pass, each with the option of the driver that sets it."""
     switch: str | None = None
     """The option of the driver that asks for it; None where the strategy alone decides."""
+    to_threads: tuple[Strategy, ...] | None = None
+    """The strategies under which it runs on the way to threads, where these are others."""
 
     @property
     def exists(self) -> bool:
@@ -63,7 +65,8 @@ FAMILY = (
     FamilyPass("tileas-split-agent-groups", ALWAYS, (), "threads"),
     FamilyPass("tileas-hoist-guarded-loads", PIPELINED),
     FamilyPass("tileas-stage-plain-tiles", PIPELINED, (), "threads"),
-    FamilyPass("tileas-materialize-async"),
+    # Nobody schedules compact stages under `none`, and threads take loads as they are.
+    FamilyPass("tileas-materialize-async", to_threads=PIPELINED),
     FamilyPass("tileas-dynamic-persistent", ALWAYS, (), "dynamic_persistent"),
     FamilyPass("tileas-fold-views", ALWAYS, (), "threads"),
     FamilyPass("tileas-assign-layouts", ALWAYS, TARGET_AND_WARPS, "layouts"),
@@ -377,9 +380,8 @@ class TileIRPass(ChoosingPass):
 
     def _asks_for(self, member: FamilyPass) -> bool:
         switched_on = member.switch is None or bool(getattr(self, member.switch))
-        # Nobody schedules compact stages under the strategy `none`, and threads take loads as they are.
-        is_left = member.name == "tileas-materialize-async" and self.threads and self.pipeline_strategy == "none"
-        return switched_on and self.pipeline_strategy in member.strategies and not is_left
+        others = member.to_threads if self.threads else None
+        return switched_on and self.pipeline_strategy in (member.strategies if others is None else others)
 
     def _instance(self, member: FamilyPass) -> ModulePass:
         pass_type = loaders("transforms", PASSES)[member.name]()

@@ -337,13 +337,19 @@ def _recurrence_of(snapshots: Sequence[Snapshot]) -> Recurrence | None:
         for period in range(1, (len(turns) - first - 1) // 2 + 1):
             if not turns[first] == turns[first + period] == turns[first + 2 * period]:
                 continue
-            # The number of a slot of three goes up twice, and down again: the turn before and all behind tell it.
-            before = first - period if first >= period and turns[first - period] == turns[first] else first
-            same = takewhile(lambda turn: turns[turn] == turns[first], range(before, len(turns), period))  # noqa: B023
-            if _are_even([snapshots[turn] for turn in same]):
+            if _are_even([snapshots[turn] for turn in _alike(turns, first, period)]):
                 rest = next(n for n, turn in enumerate(reversed(turns)) if turn == turns[first])
                 return Recurrence(first, period, rest)
     return None
+
+
+def _alike(turns: Sequence[int], first: int, period: int) -> list[int]:
+    """
+    Turns with the state of turn `first`, `period` apart: the one before it, and those behind while they are so. The
+    number of a slot of three goes up twice, and down again, and only these tell it.
+    """
+    start = first - period if first >= period and turns[first - period] == turns[first] else first
+    return list(takewhile(lambda turn: turns[turn] == turns[first], range(start, len(turns), period)))
 
 
 def _are_even(snapshots: Sequence[Snapshot]) -> bool:
