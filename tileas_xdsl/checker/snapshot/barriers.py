@@ -51,7 +51,7 @@ def _phase_barrier(drawing: Drawing, barrier: PhaseBarrier) -> None:
 def _draw_phase(drawing: Drawing, phase: Phase) -> None:
     drawing.literal((phase.arrived, phase.bytes_arrived))
     drawing.value(phase.knowledge)
-    for moments in (phase.arrivals, phase.waits):
+    for moments in (phase.arrivals, phase.waits, phase.tests):
         drawing.moments(moments)
     drawing.works(phase.works)
 
@@ -209,9 +209,9 @@ def _state_condition(drawing: Drawing, condition: StateCondition) -> None:
 
 @draws_value(StateToken)
 def _state_token(drawing: Drawing, state: StateToken) -> None:
-    """By how many phases are younger: how often the barrier has turned before makes no difference."""
+    """By how many phases are younger, up to two: no test may name such a one, and none older."""
     drawing.thing(state.barrier)
-    drawing.literal(state.age)
+    drawing.literal(min(state.age, 2))
 
 
 @draws_value(RendezvousCondition)

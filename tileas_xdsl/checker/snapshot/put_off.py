@@ -211,14 +211,14 @@ def _left_barrier(drawing: Drawing, base: MemoryObject | None, offset: int, barr
 
 
 def _moments_of(phase: Phase) -> tuple[Clock, ...]:
-    return (phase.arrivals, phase.waits)
+    return (phase.arrivals, phase.waits, phase.tests)
 
 
 def _is_at_rest(drawing: Drawing, barrier: PhaseBarrier) -> bool:
     """Whether the present phase has not begun, and all actors know of the one before and of what it hands over."""
     present, last = barrier.current, barrier.last_completed
     untouched = barrier.pending == barrier.expected and not barrier.bytes_outstanding and not barrier.contributors
-    nobody = not (present.arrivals or present.expectations or present.waits or present.works)
+    nobody = not (present.arrivals or present.expectations or present.waits or present.tests or present.works)
     if not (untouched and nobody) or barrier.hands_on:
         return False
     fenced = all(actor.has_fenced_all(last.knowledge.fenced) for actor in drawing.actors)

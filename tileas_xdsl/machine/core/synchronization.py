@@ -345,6 +345,8 @@ class Phase:
     deliveries: list[Delivery] = field(default_factory=list[Delivery])
     waits: Clock = field(default_factory=dict[int, int])
     """Latest moment of each agent that waited for this phase and went on."""
+    tests: Clock = field(default_factory=dict[int, int])
+    """Latest moment of each agent that tested for this phase by its state, whatever the answer."""
     arrival_order: Clock = field(default_factory=dict[int, int])
     """What happens before one of the arrivals that the init count counts, beside what they make known."""
 
@@ -641,6 +643,11 @@ class StateCondition(Condition):
 
     @property
     def subject(self) -> str:
+        return self.barrier.name
+
+    @property
+    def may_pass_by(self) -> str | None:
+        """The state of a phase becomes too old to be tested."""
         return self.barrier.name
 
 

@@ -123,7 +123,8 @@ def _judge_if_completed(machine: Machine, barrier: PhaseBarrier, phase: int, op:
     if barrier.phases_completed == phase:
         return
     last, before = barrier.completed[-1], barrier.completed[-2]
-    if not all(last.comes_after(agent, moment) for agent, moment in before.waits.items()):
+    looks = (*before.waits.items(), *before.tests.items())
+    if not all(last.comes_after(agent, moment) for agent, moment in looks):
         machine.doubt(op, f"completes phase {phase} of {barrier.name}, unordered with a wait for phase {before.index}")
     if not last.expects_in_time:
         machine.doubt(op, f"completes phase {phase} of {barrier.name}, unordered with what must come before")

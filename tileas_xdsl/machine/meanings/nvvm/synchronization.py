@@ -74,6 +74,7 @@ from tileas_xdsl.machine.parts.barrier_lives import (
     note_switched_off,
     use_barrier,
 )
+from tileas_xdsl.machine.parts.barrier_states import note_test, phase_of_state, state_of
 from tileas_xdsl.machine.parts.barriers import (
     arrive,
     expect_bytes,
@@ -276,7 +277,7 @@ def _state(agent: Agent, op: Operation, barrier: PhaseBarrier, phase: int) -> in
     """What an arrival in `phase` returns, if anything."""
     if not op.results:
         return None
-    return phase if agent.machine.observer.numbers_phases else StateToken(barrier, phase)
+    return state_of(agent, barrier, phase)
 
 
 @suspends(mbarrier.MBarrierTryWaitParityOp)
@@ -297,9 +298,9 @@ def _test(agent: Agent, op: WaitOp, address: Any, which: Any, *_ticks: Any) -> A
     Where the program branches on the answer, that is a question (`questions`).
     """
     barrier, wanted = _own_barrier_at(agent, op, address).state, agent.known(which, op, "asks for")
-    if isinstance(wanted, StateToken):
-        wanted = _phase_of(wanted, barrier, op)
-    elif not _names_state(op):
+    if _names_state(op):
+        wanted = phase_of_state(agent, op, wanted, barrier)
+    else:
         require_in_range(agent, op, wanted, PARITY)
     use = _use_of_answer(agent, op)
     if use is AnswerUse.SPINS:
@@ -312,13 +313,6 @@ def _test(agent: Agent, op: WaitOp, address: Any, which: Any, *_ticks: Any) -> A
         return _hope(agent, op, None, barrier, wanted) if machine.order.hopes() else 0
     pause = Pause() if guide.poses(agent, op) else Done()
     return pause.then(_take_answer, barrier, wanted)
-
-
-def _phase_of(state: StateToken, barrier: PhaseBarrier, op: Operation) -> int:
-    if state.barrier is not barrier:
-        rule = 'a state that an arrival at this barrier gave (PTX ISA, "mbarrier.test_wait")'
-        raise MistakeError(op, f"waits for a state of {state.barrier.name} at {barrier.name}; {rule}", [barrier])
-    return state.phase
 
 
 def _wait_until_over(agent: Agent, op: Operation, barrier: PhaseBarrier, wanted: int) -> Request:
@@ -364,6 +358,7 @@ def _saw_state(agent: Agent, op: Operation, _: None, condition: StateCondition) 
 
 def _note_state_seen(agent: Agent, op: Operation, condition: StateCondition) -> None:
     barrier, phase = condition.barrier, condition.phase
+    note_test(agent, op, barrier, phase)
     agent.machine.happened(agent, op, "wait", f"sees phase {phase} of {barrier.name}", on=barrier, turn=phase)
 
 
