@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,6 +16,7 @@ import numpy as np
 import pytest
 
 from tests.support.ir import ROOT
+from tests.support.stand_in_driver import stand_in_driver
 from tileas_xdsl.tools import main as command
 
 SCRIPT = ROOT / "bench/gpu/run_kernel.py"
@@ -25,13 +25,7 @@ Result = subprocess.CompletedProcess[str]
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("needs a C compiler")
-    built = tmp_path_factory.mktemp("libcuda") / "libcuda.so"
-    source = str(ROOT / "tests/support/libcuda.c")
-    subprocess.run([compiler, "-shared", "-fPIC", "-Wall", "-Werror", "-o", str(built), source], check=True)
-    return built
+    return stand_in_driver(tmp_path_factory.mktemp("libcuda"))
 
 
 @pytest.fixture

@@ -6,12 +6,22 @@
 
 #define OK 0
 #define INVALID 1
+#define NO_DEVICE 100
 #define NOT_FOUND 500
 
 static int64_t most_shared = 48 * 1024;
 
 int cuInit(unsigned flags) { return flags ? INVALID : OK; }
-int cuDeviceGet(int *device, int number) { *device = number; return OK; }
+int cuDeviceGet(int *device, int number) {
+  const char *mood = getenv("TILEAS_STAND_IN");
+  *device = number;
+  return mood && !strcmp(mood, "no device") ? NO_DEVICE : OK;
+}
+/* The attributes of an H200 that are asked for: its compute capability. */
+int cuDeviceGetAttribute(int *number, int attribute, int device) {
+  *number = attribute == 75 ? 9 : attribute == 76 ? 0 : -1;
+  return device || *number < 0 ? INVALID : OK;
+}
 int cuDeviceGetName(char *name, int size, int device) { snprintf(name, size, "a stand-in %d", device); return OK; }
 int cuDevicePrimaryCtxRetain(void **context, int device) { (void)device; *context = (void *)1; return OK; }
 int cuCtxSetCurrent(void *context) { return context ? OK : INVALID; }

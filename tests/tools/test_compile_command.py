@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from xdsl.dialects.builtin import IntAttr
 
 from tests.support.ir import ROOT, parse, print_custom, run_passes
+from tileas_xdsl.dialects.nv_tileaa.attributes import ComputeCapabilityAttr
 from tileas_xdsl.pipelines import TileIRPass
 from tileas_xdsl.tools import main as command
 from tileas_xdsl.tools.compile import OF_THE_DRIVER
+from tileas_xdsl.tools.machine_code import default_target
 from tileas_xdsl.transforms.tileas.materialize_schedule import ONE_COMPUTES
 
+COPY = ROOT / "examples/annotated_copy.mlir"
 EXAMPLE = ROOT / "examples/gemm_loop.mlir"
 
 
@@ -36,7 +41,55 @@ def test_agents_and_what_each_has(tmp_path: Path, capsys: pytest.CaptureFixture[
     ]
     driver = "tileir{compute-capability=sm_90 pipeline-strategy=warp-specialize}"
     expected = print_custom(run_passes(parse(EXAMPLE.read_text()), driver))
-    assert print_custom(parse((tmp_path / "out.mlir").read_text())) == expected
+    out = parse((tmp_path / "out.mlir").read_text())
+    assert out.attributes.pop("nv_tileaa.compute_capability") == ComputeCapabilityAttr(IntAttr(90))
+    assert print_custom(out) == expected
+
+
+def test_what_is_written_names_its_target(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """So its cycles are those of that target; and what the program says of itself stays."""
+    out, again = tmp_path / "out.mlir", tmp_path / "again.mlir"
+    assert compiled(EXAMPLE, "-o", out, "--target", "sm_100a") == 0
+    assert command.main(["timeline", str(out), "--trip-count", "2", "-o", str(tmp_path / "out.svg")]) == 0
+    assert "@gemm on sm_100: " in capsys.readouterr().out
+    assert compiled(out, "-o", again, "--target", "sm_90") == 0
+    assert "compute_capability<100>" in again.read_text()
+
+
+@pytest.mark.parametrize(
+    ("present", "said"), [("sm_120a", "the GPU of this machine"), (None, "this machine has no GPU")]
+)
+def test_without_a_target_code_is_for_the_gpu_that_is_there(
+    present: str | None, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(default_target, "present_chip", lambda: present)
+    assert compiled(COPY, "--no-check", "-o", tmp_path / "out.ll") == 0
+    target = present or "sm_90a"
+    assert re.match(rf"target: {target}, .*{said}; --target says another\n", capsys.readouterr().out)
+    assert f'"target": "{target}"' in (tmp_path / "out.json").read_text()
+    assert compiled(COPY, "--no-check", "-o", tmp_path / "out.ll", "--target", "sm_80") == 0
+    assert "target:" not in capsys.readouterr().out
+
+
+def test_a_program_that_says_its_target_is_compiled_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, out = tmp_path / "in.mlir", tmp_path / "out.ll"
+    source.write_text(f"module attributes {{nv_tileaa.compute_capability = 90 : i32}} {{\n{COPY.read_text()}\n}}")
+    assert compiled(source, "--no-check", "-o", out) == 0
+    assert '"target": "sm_90a"' in out.with_suffix(".json").read_text()
+    assert "target:" not in capsys.readouterr().out
+    assert compiled(source, "--no-check", "-o", out, "--target", "sm_80") == 2
+    assert "--target sm_80: the program says that it is compiled for sm_90" in capsys.readouterr().err
+
+
+def test_an_unknown_ending_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compiled(EXAMPLE, "-o", tmp_path / "out.cubni") == 2
+    assert "no file is written with the ending .cubni; use .mlir, .ttgir, .ll, .ptx, .cubin" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_package_is_the_command() -> None:
+    said = subprocess.run([sys.executable, "-m", "tileas_xdsl", "--version"], capture_output=True, text=True, cwd=ROOT)
+    assert said.stdout.startswith("tileas-xdsl ")
 
 
 HEAVY = {"tileas_xdsl.machine", "tileas_xdsl.checker", "numpy", "ml_dtypes", "rich", "llvmlite", "importlib.metadata"}

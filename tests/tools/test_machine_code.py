@@ -182,6 +182,17 @@ BAD = {
     "no ptxas": (COPY, ["--target", "sm_80", "--ptxas", "/nowhere"], "'/nowhere' is not a program that could be ptxas"),
     "tiles": (ROOT / "tests/kernels/gemm_16x8x8.mlir", ["--target", "sm_80"], "that do not all lie in registers"),
     "an op without instruction": (EXPONENTIAL, ["--target", "sm_80"], "'llvm.intr.exp' op has no instruction on sm_80"),
+    "an op of another target": (
+        ROOT / "examples/gemm_loop.mlir",
+        ["--target", "sm_90"],
+        "has no instruction on sm_90: Cannot select: intrinsic %llvm.nvvm.setmaxnreg.dec.sync.aligned.u32\n"
+        "  help: use sm_90a",
+    ),
+    "an op without instruction on any target": (
+        EXPONENTIAL,
+        ["--target", "sm_90"],
+        "has no instruction on sm_90: no libcall available for fexp\n  help: lower it to ops that have",
+    ),
     "too much shared memory": (TOO_MUCH, ["--target", "sm_80"], TOO_MUCH_SAID),
     "more staging than memory": (
         OF_256,

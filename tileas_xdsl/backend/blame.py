@@ -34,6 +34,11 @@ def culprit(module: ModuleOp, chip: Chip) -> tuple[Operation, str] | None:
     return candidates[len(generated.outputs)], generated.reason
 
 
+def has_code(op: Operation, chip: Chip) -> bool:
+    """Whether `op` alone has code on `chip`."""
+    return generate([llvm_ir_of(_alone(op))], chip).reason is None
+
+
 def _one_of_each_kind(module: ModuleOp) -> Iterator[Operation]:
     seen: set[tuple[object, ...]] = set()
     for op in module.walk():

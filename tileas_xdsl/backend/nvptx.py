@@ -42,6 +42,14 @@ class Chip:
         return f"+ptx{PTX_VERSIONS[self.name]}"
 
     @property
+    def with_own_instructions(self) -> Chip | None:
+        """
+        The same chip with the instructions that no later chip has (PTX ISA, "Target ISA Notes"); None if there are
+        none, or this is it already."""
+        name = f"{self.name}a"
+        return Chip(name) if name in PTX_VERSIONS else None
+
+    @property
     def problem(self) -> str | None:
         """Why there is no PTX for this chip."""
         if self.name in PTX_VERSIONS:

@@ -7,10 +7,11 @@ from typing import IO
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.utils.exceptions import PassFailedException
 from xdsl.utils.target import Target
 
-from tileas_xdsl.backend.blame import culprit
+from tileas_xdsl.backend.blame import culprit, has_code
 from tileas_xdsl.backend.code_generation import CodeGenerationError, MissingLLVMError, ptx_of
 from tileas_xdsl.backend.llvm_ir import llvm_ir_of
 from tileas_xdsl.backend.nvptx import Chip
@@ -56,4 +57,12 @@ def ptx_of_module(module: ModuleOp, arch: str) -> str:
         if found is None:
             raise NoPTXError(f"error: LLVM writes no PTX for {arch}: {error}") from None
         op, reason = found
-        refuse(op, f"has no instruction on {arch}: {reason}", "lower it to ops that have, or take another target")
+        refuse(op, f"has no instruction on {arch}: {reason}", _way_out(op, chip))
+
+
+def _way_out(op: Operation, chip: Chip) -> str:
+    """What to do about an op without an instruction: some are of one chip alone, and of no later one."""
+    own = chip.with_own_instructions
+    if own is not None and has_code(op, own):
+        return f"use {own.name}: it has the instructions of that chip alone"
+    return "lower it to ops that have, or take another target"

@@ -34,13 +34,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, get_args
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, IntAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import PassFailedException, VerifyException
 
+from tileas_xdsl.analysis.target import compute_capability
 from tileas_xdsl.diagnostics import Diagnostic, location_of, recorded_diagnostics
+from tileas_xdsl.dialects.nv_tileaa.attributes import ComputeCapabilityAttr, compute_capability_of
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import CreatePipelineOp
 from tileas_xdsl.dialects.nv_tileas.verification import integers_of
@@ -49,6 +51,7 @@ from tileas_xdsl.pipelines import Strategy, TileIRPass
 from tileas_xdsl.tools import machine_code
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.inputs import full_context, read_module
+from tileas_xdsl.tools.machine_code.default_target import DEFAULT_CHIP, DEFAULT_TARGET, chosen_target
 from tileas_xdsl.tools.main import without_collector
 from tileas_xdsl.tools.output_files import write_files, write_text
 from tileas_xdsl.transforms.tileas.assign_buffers import BUFFER
@@ -60,6 +63,9 @@ if TYPE_CHECKING:
 
 OF_THE_DRIVER = ("num_warps", "num_ctas", "opt_level", "v2_opt_level", "index_bitwidth", "enable_random_delay")
 """Options of TileAS' driver that are no options of ours; `TileIRPass` has their help, and says which have an effect."""
+
+TARGET = ComputeCapabilityAttr.name
+"""The attribute of a module that says what it is compiled for."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,7 +81,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dynamic-persistent", action="store_true", help="let a block compute one program of the grid after the other"
     )
-    parser.add_argument("--target", default="sm_90", metavar="T", help="compute capability (default: sm_90)")
+    parser.add_argument(
+        "--target",
+        metavar="T",
+        help="compute capability (default: what the program says; for machine code the GPU of this machine, else "
+        f"{DEFAULT_CHIP}; for a program {DEFAULT_TARGET})",
+    )
     machine_code.add_arguments(parser)
     parser.add_argument("--save-temps", metavar="DIR", help="write the program down behind every pass")
     parser.add_argument("--remarks", action="store_true", help="show what the passes remark")
@@ -99,6 +110,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _compile(arguments: argparse.Namespace) -> int:
     wanted = machine_code.wanted(arguments)
     module = read_module(arguments.file)
+    chosen = chosen_target(arguments.target, module, is_machine_code=wanted is not None)
+    arguments.target = chosen.name
+    machine_code.refuse_what_cannot_be_had(arguments, wanted)
     driver = TileIRPass(
         compute_capability=arguments.target,
         pipeline_strategy=arguments.strategy,
@@ -111,13 +125,14 @@ def _compile(arguments: argparse.Namespace) -> int:
     )
     driver.refuse_unknown_target()
     driver.refuse_unbuilt_options()
+    say_target(module, chosen.name)
     steps = driver.steps() if wanted is None else machine_code.steps(driver, module, arguments.threads)
     context = full_context()
     is_judged = wanted is not None and not arguments.no_check
     tiles = module.clone() if is_judged and machine_code.has_tiles(module) else None
     threads: ModuleOp | None = None
     written: dict[str, str] = {}
-    decisions: list[str] = []
+    decisions: list[str] = [] if chosen.line is None else [chosen.line]
     with recorded_diagnostics() as said:
         for number, step in enumerate(steps):
             if step.name == machine_code.TO_KERNELS:
@@ -142,6 +157,13 @@ def _compile(arguments: argparse.Namespace) -> int:
     if arguments.remarks:
         _show(said)
     return 0
+
+
+def say_target(module: ModuleOp, target: str) -> None:
+    """Let the IR name its target, so that `tileas timeline` and `tileas run` count its cycles; what it says stays."""
+    capability = compute_capability(target)
+    if capability is not None and all(compute_capability_of(function) is None for function in functions_in(module)):
+        module.attributes[TARGET] = ComputeCapabilityAttr(IntAttr(capability))
 
 
 def _judge(

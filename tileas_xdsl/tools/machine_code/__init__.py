@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 LLVM_IR, PTX, CUBIN = ".ll", ".ptx", ".cubin"
 KINDS = (LLVM_IR, PTX, CUBIN)
+OF_PROGRAMS = ("", ".mlir", ".ttgir")
+"""Endings of what is written as a program: devices and pipes have none."""
 TO_KERNELS = "convert-nv-tile-func-to-llvm"
 """The first of the passes that lower what agents are."""
 TO_PLACES = ("tileas-place-tiles", "tileas-order-accesses")
@@ -66,18 +68,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def wanted(arguments: argparse.Namespace) -> str | None:
-    """The kind of machine code that is asked for; None for a program. Raises `InputError` for what cannot be had."""
+    """
+    The kind of machine code that is asked for; None for a program. Raises `InputError` for a name with an ending that
+    says neither.
+    """
     suffix = Path(arguments.out).suffix if arguments.out is not None else ""
-    if suffix not in KINDS:
-        return None
+    if suffix in KINDS:
+        return suffix
+    if suffix not in OF_PROGRAMS:
+        endings = ", ".join((*filter(None, OF_PROGRAMS), *KINDS))
+        raise InputError([f"error: -o {arguments.out}: no file is written with the ending {suffix}; use {endings}"])
+    return None
+
+
+def refuse_what_cannot_be_had(arguments: argparse.Namespace, kind: str | None) -> None:
+    """Raises `InputError` for a target without machine code, a block that is none, and a cubin without ptxas."""
+    if kind is None:
+        return
     problem = Chip(arguments.target).problem
     if problem is not None:
         raise InputError([f"error: {problem}"])
     if not 1 <= arguments.threads <= 1024:
         raise InputError([f"error: --threads {arguments.threads}: a block has 1 to 1024 threads"])
-    if suffix == CUBIN:
+    if kind == CUBIN:
         _ptxas(arguments)
-    return suffix
 
 
 def steps(driver: TileIRPass, module: ModuleOp, threads: int) -> Iterator[ModulePass]:
