@@ -119,7 +119,7 @@ FAMILY = (
     FamilyPass("tileas-attach-tma-desc-args", ALWAYS, (), "threads"),
     FamilyPass("convert-nv-tile-func-to-llvm", ALWAYS, TARGET, "threads"),
     FamilyPass("tileas-place-tiles", ALWAYS, TARGET, "threads"),
-    FamilyPass("tileas-order-accesses", ALWAYS, (), "threads"),
+    FamilyPass("tileas-order-accesses", ALWAYS, (("remarks", "remarks"),), "threads"),
     FamilyPass("convert-pipeline-to-nvvm", ALWAYS, TARGET, "threads"),
     FamilyPass("convert-nv-tileas-to-llvm", ALWAYS, TARGET, "threads"),
 )
@@ -312,6 +312,7 @@ class TileIRPass(ChoosingPass):
     schedule_trace_file: str = field(
         default="", metadata={"help": "where a Chrome timeline trace of the schedule goes"}
     )
+    remarks: bool = field(default=False, metadata={"help": "remark on each barrier and fence what it orders"})
     enable_random_delay: bool = field(default=False, metadata={"help": "enable random delay"})
 
     @property

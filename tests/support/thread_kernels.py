@@ -16,7 +16,7 @@ from tests.support.scheduled_kernels import KERNELS, Kernel
 from tileas_xdsl.analysis.dominance import verify_dominance
 from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.machine.running import run
-from tileas_xdsl.pipelines import FAMILY
+from tileas_xdsl.pipelines import FAMILY, TARGET
 
 BY_DESCRIPTOR = "tileas-single-steps,lower-tma-load-store-to-async,tileas-attach-tma-desc-args"
 """Stages in single steps, and the copies of TMA by descriptors that are arguments, as the passes behind want them."""
@@ -40,7 +40,7 @@ def driver_of(target: str, strategy: str) -> str:
 
 def passes(names: Sequence[str], target: str = "sm_80") -> str:
     """Passes one behind the other, with the target for those that take one."""
-    takes_target = {member.name for member in FAMILY if member.options}
+    takes_target = {member.name for member in FAMILY if TARGET[0] in member.options}
     return ",".join(f"{name}{{compute-capability={target}}}" if name in takes_target else name for name in names)
 
 

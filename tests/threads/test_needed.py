@@ -27,6 +27,7 @@ CASES = [
     ("small_tile_in_place", BEFORE_TMA),
     ("converted_in_front", AGENTS),
     ("updated_in_front_of_agents", AGENTS),
+    ("rows_in_a_ring", AGENTS),
 ]
 
 

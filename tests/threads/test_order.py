@@ -6,10 +6,14 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.support.ir import parse, run_passes
-from tests.support.thread_kernels import assert_no_code
+from tests.support.thread_kernels import assert_no_code, copies_of, passes
 from tileas_xdsl.analysis.threads.accesses import RULES
-from tileas_xdsl.diagnostics import op_name
+from tileas_xdsl.analysis.threads.filling import is_by_tma
+from tileas_xdsl.diagnostics import op_name, recorded_diagnostics
+from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
 from tileas_xdsl.dialects.nv_tileas.effects import CopiesIntoDestination, UpdatesDestination
+from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReleaseOp
+from tileas_xdsl.dialects.nvvm.fence import FenceProxyOp
 from tileas_xdsl.dialects.tiles.effects import Accesses
 from tileas_xdsl.transforms.to_llvm.tiles.state import RULES as LOWERED
 
@@ -208,6 +212,45 @@ def test_barriers_stand_between_threads_that_meet_in_an_array(name: str) -> None
     names = {**SHORT, "nv_tileaa.tiled_store": "put", "nv_tileaa.tiled_load": "got"}
     module = run_passes(parse(f"{ARRAYS}{body}func.return\n}}"), PASSES)
     assert " ".join(names[op_name(op)] for op in module.walk() if op_name(op) in names) == expected
+
+
+# Slots of rings -------------------------------------------------------------------------------------------------------
+
+ORDERED = passes(("convert-nv-tile-func-to-llvm", "tileas-place-tiles", "tileas-order-accesses"), "sm_90a")
+
+
+def test_what_threads_have_read_is_fenced_before_tma_fills_it_again() -> None:
+    module = run_passes(copies_of("layer_norm", "warp-specialize", "sm_90a").clone(), ORDERED)
+    releases = [op for op in module.walk() if isinstance(op, ConsumerReleaseOp)]
+    assert releases
+    assert all(isinstance(release.prev_op, FenceProxyOp) for release in releases)
+
+
+def test_what_only_the_tensor_core_reads_needs_no_fence() -> None:
+    module = run_passes(copies_of("gemm_64x64x16", "warp-specialize", "sm_90a").clone(), ORDERED)
+    releases = [op for op in module.walk() if isinstance(op, ConsumerReleaseOp)]
+    assert releases
+    assert not any(isinstance(release.prev_op, FenceProxyOp) for release in releases)
+
+
+def test_what_threads_have_stored_is_fenced_before_the_slot_is_handed_over() -> None:
+    module = run_passes(copies_of("chain_of_three_agents", "warp-specialize", "sm_90a").clone(), ORDERED)
+    filled = [op.body.block for op in module.walk() if isinstance(op, ProduceOp) and not is_by_tma(op)]
+    assert filled
+    assert all(isinstance(block.last_op.prev_op, FenceProxyOp) for block in filled if block.last_op is not None)
+
+
+# Remarks --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_remark_says_what_a_barrier_orders_and_for_whom() -> None:
+    text = f"{ARRAYS}{put('%v', 'rows', '%c0')}{got('%a', 'columns', '%c0')}func.return\n}}"
+    with recorded_diagnostics() as said:
+        run_passes(parse(text), "tileas-place-tiles,tileas-order-accesses{remarks=true}")
+    (remark,) = [diagnostic.message for diagnostic in said]
+    assert "in all threads of the block: 'nv_tileaa.tiled_store'" in remark
+    assert "has written '%x', before 'nv_tileaa.tiled_load'" in remark
+    assert remark.endswith("reads")
 
 
 # Completeness ---------------------------------------------------------------------------------------------------------

@@ -121,6 +121,7 @@ def _compile(arguments: argparse.Namespace) -> int:
         dynamic_persistent=arguments.dynamic_persistent,
         layouts=wanted is not None,
         threads=wanted is not None,
+        remarks=arguments.remarks,
         **{name: getattr(arguments, name) for name in OF_THE_DRIVER},
     )
     driver.refuse_unknown_target()

@@ -9,28 +9,29 @@ engine.
     async.tiled_tma_store ..        one thread lets an engine read, and waits for that
     tiled_load, tiled_store         threads read or write a tile of an array, each what it holds
 
-Slots of rings are not among them: barriers in memory hand those over. The engines reach memory by another proxy than
-the loads and stores of threads (PTX ISA, "Async proxy").
+Barriers in memory hand slots of rings over, so threads need not wait for each other there. But engines reach memory by
+another proxy than the loads and stores of threads (PTX ISA, "Async proxy"), in slots as in other places.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import BlockArgument, Operation, Region, SSAValue, Use
 
 from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.analysis.thread_blocks import block_shape_of
 from tileas_xdsl.analysis.threads.coordinates import TileOfArray, coordinate_of
-from tileas_xdsl.analysis.threads.filling import is_by_tma, is_way_to_slot
-from tileas_xdsl.analysis.threads.liveness import agent_of, seen_from
+from tileas_xdsl.analysis.threads.filling import is_by_tma
+from tileas_xdsl.analysis.threads.liveness import agent_of, names_behind, seen_from
 from tileas_xdsl.analysis.threads.places import OTHER_SLOT, Place, place_of, webs_of
 from tileas_xdsl.analysis.threads.products import is_of_warpgroup
+from tileas_xdsl.analysis.threads.rings import Rings, Slots
 from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
 from tileas_xdsl.dialects.cute import CuteAtomAttr
 from tileas_xdsl.dialects.nv_tileaa.atomics import GatherLoadOp, TiledAtomicRmwOp
@@ -41,7 +42,7 @@ from tileas_xdsl.dialects.nv_tileas.attributes import AtomPlanAttr
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.memory import AsyncTiledLoadOp
-from tileas_xdsl.dialects.nv_tileas.pipeline import ProduceOneAsyncOp, ProduceOneOp, ProducerAcquireOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import PipelineYieldOp, ProduceOneAsyncOp, ProduceOneOp, ProducerAcquireOp
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp, CopyOp, ViewOp
 from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaStoreOp
 from tileas_xdsl.interfaces import enclosing_function
@@ -68,8 +69,8 @@ class Holder:
     """Whether several threads hold an element. One of them stores it, and all load it."""
 
 
-Object = Place | SSAValue | None
-"""Bytes of shared memory, or an array in global memory by its name; None: any array."""
+Object = Place | Slots | SSAValue | None
+"""Bytes of shared memory, the slots of a ring, or an array in global memory by its name; None: any array."""
 
 
 class Span(StrEnum):
@@ -100,7 +101,10 @@ class Access:
     """Whether it may go on until it is waited for."""
     span: Span = Span.AT_ONCE
     barrier: Operation | None = None
-    """In front of which op the barrier stands that its threads have last passed since."""
+    """In front of which op the barrier stands that its threads have last passed since; of a slot: the op that has
+    handed it over."""
+    handed_over: int = 0
+    """How many slots of the ring the agent has handed over since; none are counted that make no difference."""
 
     def meets(self, later: Access) -> bool:
         """Whether a byte may be touched by both, in different threads, and written by one."""
@@ -140,6 +144,8 @@ class Access:
 
 
 def _may_overlap(one: Object, other: Object) -> bool:
+    if isinstance(one, Slots) or isinstance(other, Slots):
+        return one == other
     if isinstance(one, Place) or isinstance(other, Place):
         return isinstance(one, Place) and isinstance(other, Place) and one.overlaps(other)
     return one is None or other is None or one is other
@@ -183,6 +189,7 @@ class Accesses:
     """The accesses of the ops of a function, whose tiles have places."""
 
     def __init__(self, function: Operation) -> None:
+        self.rings = Rings(function)
         self._places: dict[SSAValue, Place] = {}
         for web in webs_of(function):
             place = place_of(web.makers[0])
@@ -203,7 +210,15 @@ class Accesses:
     def of(self, op: Operation) -> Sequence[Access]:
         """What an op does, once."""
         rule = RULES.get(type(op))
-        return () if rule is None else tuple(rule(self, op))
+        found = () if rule is None else tuple(rule(self, op))
+        return (*found, *self._reads_of_slots(op, {access.object for access in found}))
+
+    def _reads_of_slots(self, op: Operation, known: Collection[Object]) -> Iterator[Access]:
+        """Threads read the slots that an op takes, and of which its rule says nothing."""
+        for number, operand in enumerate(op.operands):
+            slots = [each for each in self.rings.of_tile(operand) if each not in known]
+            if slots and not isinstance(op, ViewOp | PipelineYieldOp) and names_behind(Use(op, number)) is None:
+                yield from (Access(op=op, object=each, writes=False) for each in slots)
 
     def of_several_agents(self, op: Operation) -> list[SSAValue]:
         """The arrays that the agent of an op touches, and another one, too, and that one of them writes."""
@@ -221,13 +236,15 @@ class Accesses:
         under_way: bool = False,
         holder: Holder | None = None,
     ) -> Iterator[Access]:
-        """The access to a tile; none where it lies in a slot of a ring, or in registers."""
+        """The access to a tile: to its place, or to the slots where it may lie; none where it is in registers."""
         tile = seen_from(tile)
         place, slot = self._places.get(tile), frozenset[SSAValue]()
         if isinstance(tile.owner, ViewOp) and tile.owner.indices and isinstance(tile.owner.source.owner, Operation):
             place, slot = place_of(tile.owner.source.owner), frozenset([tile.owner.indices[0]])
         if place is not None:
             yield Access(op=op, object=place, writes=writes, proxy=proxy, slot=slot, holder=holder, under_way=under_way)
+        for slots in self.rings.of_tile(tile):
+            yield Access(op=op, object=slots, writes=writes, proxy=proxy)
 
     def of_array(
         self, op: Operation, base: SSAValue, indices: Sequence[SSAValue], held: Tile, *, writes: bool
@@ -311,7 +328,7 @@ def array_behind(base: SSAValue) -> SSAValue:
 
 
 def _copy(accesses: Accesses, op: CopyOp) -> Iterator[Access]:
-    if op.destination is not None and not is_way_to_slot(op.destination):
+    if op.destination is not None:
         holder = accesses.plain_holder(op, op.source, op.destination, op.atom_descriptor)
         yield from accesses.of_place(op, op.destination, writes=True, holder=holder)
 
@@ -338,6 +355,8 @@ def _fill(accesses: Accesses, op: ProduceOp) -> Iterator[Access]:
     if is_by_tma(op):
         for array in accesses.of_several_agents(op):
             yield Access(op=op, object=array, writes=True, span=Span.LAST)
+        if (slots := accesses.rings.filled_by(op)) is not None:
+            yield Access(op=op, object=slots, writes=True, proxy=Proxy.ASYNC)
 
 
 def _acquire(accesses: Accesses, op: ProducerAcquireOp) -> Iterator[Access]:

@@ -10,6 +10,8 @@ The state at an op is what the team has touched since its last barrier (*pending
 since their last fence (*unfenced*). An op that meets a pending access needs a barrier in front of it: in front of the
 outermost loop or branch around it that has none of the earlier accesses, so that what only the code in front needs does
 not stand in a loop. An engine that meets an unfenced access of threads needs a fence in front of the barrier between.
+In a slot of a ring the op that hands it over takes the part of the barrier. A slot that an agent gives back is filled
+again where that agent gives back as many others as there are slots, for it takes them in turn.
 
 Barriers are inserted from the first op on. Then each is dropped, the deepest in loops first, where others cover what it
 ordered; the fences come behind, as they stand at barriers. So what is left is locally minimal.
@@ -32,6 +34,7 @@ from tileas_xdsl.analysis.threads.accesses import Access, Accesses, Proxy, Span
 from tileas_xdsl.analysis.threads.liveness import agent_of
 from tileas_xdsl.analysis.threads.places import Place
 from tileas_xdsl.analysis.threads.products import Underway, is_of_warpgroup, tokens_in_scope
+from tileas_xdsl.analysis.threads.rings import Slots
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
@@ -57,7 +60,7 @@ class Ordering:
     barriers: Mapping[Operation, Reason]
     """In front of which op a barrier of its team stands, and for what."""
     fences: Mapping[Operation, Reason]
-    """In front of which op, and of the barrier there, a proxy fence stands."""
+    """In front of which op, and of the barrier there, a proxy fence stands; for a slot the op that hands it over."""
     open: Sequence[Reason] = ()
     """What no barrier can order: an engine goes on with the earlier access, and nobody can wait for it."""
     waits: Mapping[Operation, SSAValue] = field(default_factory=dict[Operation, SSAValue])
@@ -79,13 +82,13 @@ def ordering(function: Operation) -> Ordering:
             continue
         assert point not in barriers
         barriers[point] = reasons[0]
-    barriers = _needed(facts, barriers, lambda kept: not _walked(facts, kept).met)
+    barriers = _needed(facts, barriers, lambda kept: facts.first(_walked(facts, kept).met))
     fences: dict[Operation, Reason] = {}
     while unfenced := _walked(facts, barriers, fences).unfenced:
         for reason in unfenced:
             assert reason.earlier.barrier is not None
             fences.setdefault(reason.earlier.barrier, reason)
-    fences = _needed(facts, fences, lambda kept: not _walked(facts, barriers, kept).unfenced)
+    fences = _needed(facts, fences, lambda kept: next(iter(_walked(facts, barriers, kept).unfenced), None))
     return Ordering(barriers, fences, waits=facts.waits)
 
 
@@ -102,13 +105,15 @@ def _waited_for(facts: _Facts, stuck: Sequence[Reason], point: Operation) -> boo
 
 
 def _needed(
-    facts: _Facts, found: dict[Operation, Reason], suffices: Callable[[dict[Operation, Reason]], bool]
+    facts: _Facts,
+    found: dict[Operation, Reason],
+    left_open: Callable[[dict[Operation, Reason]], Reason | None],
 ) -> dict[Operation, Reason]:
-    """What is left when each is dropped that can be, the deepest in loops first."""
+    """What is left when each is dropped that can be, the deepest in loops first; and what each is for."""
     for op in sorted(found, key=lambda each: (-_depth(each), facts.position[each])):
         kept = {each: reason for each, reason in found.items() if each is not op}
-        if suffices(kept):
-            found = kept
+        reason = left_open(kept)
+        found = kept if reason is None else {**found, op: reason}
     return found
 
 
@@ -154,11 +159,13 @@ class _State:
         return _State(frozenset(map(change, self.pending)), frozenset(map(change, self.unfenced)))
 
     def behind(self, own: Sequence[Access]) -> _State:
-        """The state behind so many more. (No engine reads arrays that threads write.)"""
+        """The state behind so many more. Slots are handed over; and no engine reads arrays that threads write."""
         if not own:
             return self
-        generic = [access for access in own if access.proxy is Proxy.GENERIC and isinstance(access.object, Place)]
-        return _State(self.pending.union(own), self.unfenced.union(generic))
+        pending = [access for access in own if not isinstance(access.object, Slots)]
+        generic = [access for access in own if access.proxy is Proxy.GENERIC]
+        unfenced = [access for access in generic if isinstance(access.object, Place | Slots)]
+        return _State(self.pending.union(pending), self.unfenced.union(unfenced))
 
 
 class _Facts:
@@ -171,7 +178,28 @@ class _Facts:
         self.waits: dict[Operation, SSAValue] = {}
         """In front of which op a product is waited for besides."""
         accesses = Accesses(function)
+        self.rings = accesses.rings
         self.accesses = {op: found for op in function.walk() if (found := accesses.of(op))}
+        self.engines: dict[Slots, list[Access]] = {}
+        """What engines do to slots."""
+        for access in (access for found in self.accesses.values() for access in found):
+            if access.proxy is Proxy.ASYNC and isinstance(access.object, Slots):
+                self.engines.setdefault(access.object, []).append(access)
+
+    def first(self, met: Mapping[Operation, Sequence[Reason]]) -> Reason | None:
+        """The first that is open; None where nothing is."""
+        return met[min(met, key=self.position.__getitem__)][0] if met else None
+
+    def engine_elsewhere(self, earlier: Access, slots: Slots) -> Access | None:
+        """What an engine of another agent does to a slot that has been handed over, if it gets there."""
+        if earlier.handed_over <= (0 if earlier.writes else slots.depth):
+            return None
+        return next((each for each in self.engines.get(slots, ()) if self._is_elsewhere(earlier, each)), None)
+
+    def _is_elsewhere(self, earlier: Access, later: Access) -> bool:
+        agent = agent_of(later.op)
+        is_over = agent is None and self.position[later.op] < self.position[earlier.op]
+        return agent is not agent_of(earlier.op) and not is_over and earlier.meets(later)
 
 
 def _walked(
@@ -224,7 +252,8 @@ class _Walk(FlowClient[_State]):
                 reasons = self.met.setdefault(own.op, [])
                 reasons += [reason] if (reason := Reason(earlier, own)) not in reasons else []
         if own.proxy is Proxy.ASYNC:
-            self.unfenced += [Reason(earlier, own) for earlier in state.unfenced if earlier.meets(own)]
+            met = (earlier for earlier in state.unfenced if earlier.meets(own))
+            self.unfenced += [Reason(earlier, own) for earlier in met if _is_in_turn(earlier)]
 
     def leave(self, op: Operation, state: _State) -> _State:
         results = set(op.results)
@@ -232,8 +261,18 @@ class _Walk(FlowClient[_State]):
             state = state.mapped(lambda access: access.without(results.__contains__))
         if isinstance(op, FenceProxyOp):
             state = _fenced(state)
+        for slots in self.facts.rings.handed_over_by(op):
+            state = self._handed_over(op, slots, state)
         state = self._waited(op, state)
         return state.behind([access for access in self.facts.accesses.get(op, ()) if access.span is not Span.LAST])
+
+    def _handed_over(self, op: Operation, slots: Slots, state: _State) -> _State:
+        """Behind an op that hands a slot over. An engine of another agent may get there at once."""
+        state = state.mapped(lambda access: _counted(access, op, slots))
+        for earlier in (access for access in state.unfenced if access.object == slots):
+            later = self.facts.engine_elsewhere(earlier, slots)
+            self.unfenced += [] if later is None else [Reason(earlier, later)]
+        return state
 
     def _waited(self, op: Operation, state: _State) -> _State:
         """What is over behind an op that waits for work under way."""
@@ -281,6 +320,7 @@ class _Walk(FlowClient[_State]):
     def leave_elsewhere(self, op: Operation, state: _State) -> _State:
         """Agents may still be at whatever they do: what stands behind them waits for all of it."""
         done = [access for inner in op.walk() for access in self.facts.accesses.get(inner, ())]
+        done = [access for access in done if not isinstance(access.object, Slots)]
         own = [replace(access, slot=frozenset[SSAValue](), tile=None, holder=None) for access in done]
         return state.behind([access for access in own if access.span is Span.AT_ONCE])
 
@@ -303,15 +343,36 @@ def _maker(name: SSAValue) -> Operation | None:
 
 
 def _fenced(state: _State) -> _State:
-    """Behind a fence: what has been done is ordered before what engines do later; what goes on is not."""
-    return _State(state.pending, frozenset(access for access in state.unfenced if access.under_way))
+    """
+    Behind a fence: what has been done is ordered before what engines do later. What goes on is not, and for a slot that
+    has been handed over the fence is too late.
+    """
+    late = (access for access in state.unfenced if access.under_way or access.handed_over)
+    return _State(state.pending, frozenset(late))
+
+
+def _is_in_turn(access: Access) -> bool:
+    """Whether an engine may get to what has been accessed: a slot has to be handed over."""
+    return not isinstance(access.object, Slots) or access.handed_over > 0
+
+
+def _counted(access: Access, op: Operation, slots: Slots) -> Access:
+    """The same access when its agent has handed over a slot of a ring."""
+    if access.object != slots or access.handed_over > slots.depth:
+        return access
+    return replace(access, barrier=access.barrier or op, handed_over=access.handed_over + 1)
 
 
 def _behind_barrier(op: Operation, state: _State) -> _State:
     """Behind a barrier: all have done what they had to do; what goes on by itself goes on."""
     pending = frozenset(access for access in state.pending if access.under_way)
-    passed = (access if access.under_way else replace(access, barrier=op) for access in state.unfenced)
+    passed = (access if _stays(access) else replace(access, barrier=op) for access in state.unfenced)
     return _State(pending, frozenset(passed))
+
+
+def _stays(access: Access) -> bool:
+    """Whether a barrier of the team makes no difference to an access."""
+    return access.under_way or isinstance(access.object, Slots)
 
 
 def _over(access: Access, is_over: bool) -> Access:

@@ -16,18 +16,21 @@ and why, is `analysis/threads/order.py`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import ModuleOp, i32
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from tileas_xdsl.analysis.threads.accesses import Access, Proxy, Span
 from tileas_xdsl.analysis.threads.liveness import agent_of
-from tileas_xdsl.analysis.threads.order import Ordering, ordering
-from tileas_xdsl.diagnostics import op_name, refuse
+from tileas_xdsl.analysis.threads.order import Ordering, Reason, ordering
+from tileas_xdsl.analysis.threads.places import Place
+from tileas_xdsl.analysis.threads.rings import Slots
+from tileas_xdsl.diagnostics import location_of, op_name, refuse, remark
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.dialects.nvvm.attributes import ProxyKind, SharedSpace
@@ -65,13 +68,17 @@ class OrderAccessesPass(ModulePass):
 
     name = "tileas-order-accesses"
 
+    remarks: bool = field(default=False, metadata={"help": "say of each barrier and fence what it orders"})
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [each for each in op.ops if isinstance(each, func.FuncOp) and _has_tiles(each)]
         found = [ordering(function) for function in functions]
         for each in found:
             _refuse_open(each)
         for each in found:
-            _insert(each)
+            inserted = _insert(each)
+            for made, reason in inserted if self.remarks else ():
+                remark(made, words_of(made, reason))
 
 
 def _has_tiles(function: func.FuncOp) -> bool:
@@ -84,23 +91,88 @@ def _refuse_open(found: Ordering) -> None:
         refuse(reason.later.op, words, "wait for its token before")
 
 
-def _insert(found: Ordering) -> None:
+def _insert(found: Ordering) -> list[tuple[Operation, Reason]]:
+    """Insert what has to stand where; returns each barrier and fence, and what it is for."""
+    inserted: list[tuple[Operation, Reason]] = []
     for point, token in found.waits.items():
         _built([AsyncWaitOp(token)], point)
-    for point in found.barriers:
-        _built([*_barrier_for(point)], point)
-    for point in found.fences:
+    for point, reason in found.barriers.items():
+        ops = _barrier_for(point)
+        _built(ops, point)
+        inserted.append((ops[-1], reason))
+    for point, reason in found.fences.items():
         barrier = point
         if point in found.barriers:
             assert point.prev_op is not None
             barrier = point.prev_op
-        _built([FenceProxyOp(ProxyKind.ASYNC_SHARED, SharedSpace.CTA)], barrier)
+        fence = FenceProxyOp(ProxyKind.ASYNC_SHARED, SharedSpace.CTA)
+        _built([fence], barrier)
+        inserted.append((fence, reason))
+    return inserted
 
 
 def _built(ops: list[Operation], point: Operation) -> None:
     for op in ops:
         op.location = point.location
     Rewriter.insert_op(ops, InsertPoint.before(point))
+
+
+# Remarks --------------------------------------------------------------------------------------------------------------
+
+
+def words_of(inserted: Operation, reason: Reason) -> str:
+    """What a barrier or a fence orders: which op did what, which op does what then, and whose threads they are."""
+    earlier, later = reason.earlier, reason.later
+    before = f"{_placed(earlier.op)} {_has_done(earlier)}"
+    behind = f"{_placed(later.op)} {_does(later)}"
+    return f"orders, {_whose(inserted, earlier)}: {before} {_object(earlier, later)}, before {behind}"
+
+
+def _placed(op: Operation) -> str:
+    place = location_of(op)
+    return f"'{op_name(op)}'" + (f" at {place}" if place else "")
+
+
+def _has_done(access: Access) -> str:
+    if access.span is Span.FIRST:
+        return "has waited, in one thread, before all may touch"
+    return "has written" if access.writes else "has read"
+
+
+def _does(access: Access) -> str:
+    if access.span is Span.LAST:
+        return "says in one thread that all are done"
+    return ("writes" if access.writes else "reads") + (" by an engine" if access.proxy is Proxy.ASYNC else "")
+
+
+def _object(earlier: Access, later: Access) -> str:
+    match earlier.object or later.object:
+        case Place() as place:
+            return f"bytes {place.offset} to {place.end - 1} of shared memory"
+        case Slots() as slots:
+            return f"a slot of {_named(slots.ring.results[0]) if isinstance(slots.ring, Operation) else 'a ring'}"
+        case SSAValue() as array:
+            return _named(array)
+        case None:
+            return "an array"
+
+
+def _named(value: SSAValue) -> str:
+    return f"'%{value.name_hint}'" if value.name_hint else "an array"
+
+
+def _whose(inserted: Operation, earlier: Access) -> str:
+    if isinstance(inserted, FenceProxyOp):
+        return "in each thread" + _of_agent(earlier.op)
+    return "in all threads" + (_of_agent(inserted) or " of the block")
+
+
+def _of_agent(op: Operation) -> str:
+    agent = agent_of(op)
+    return "" if agent is None or agent.parent is None else f" of agent {agent.parent.regions.index(agent)}"
+
+
+# Barriers -------------------------------------------------------------------------------------------------------------
 
 
 def _barrier_for(point: Operation) -> list[Operation]:

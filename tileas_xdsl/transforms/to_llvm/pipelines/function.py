@@ -102,7 +102,7 @@ def _refuse_rings(function: func.FuncOp) -> None:
 def _refuse_proxies(access: RingAccess) -> None:
     """A fence orders what threads have stored with what wgmma reads; their asynchronous copies end behind it."""
     for filler in access.fillers:
-        if access.is_read_by_wgmma and isinstance(filler, ProduceOp) and is_by_loads(filler):
+        if access.is_read_by_wgmma and is_by_loads(filler):
             refuse_op(filler, "fills by cp.async what wgmma reads", "let TMA fill it, or compile it for sm_80")
 
 

@@ -50,7 +50,7 @@ from tileas_xdsl.transforms.to_llvm.pipelines.state import (
 )
 
 SHARED = 3
-UNUSED = RingAccess(is_by_tma=False, is_read_by_threads=False, is_read_by_wgmma=False)
+UNUSED = RingAccess()
 
 
 # Storage --------------------------------------------------------------------------------------------------------------

@@ -4,11 +4,12 @@ The steps of a pipeline as waits for mbarriers and arrivals there.
     producer_acquire       wait until empty[slot] is past the other parity
     produce_one            tile loads into the slot, then cp.async.mbarrier.arrive.noinc full[slot]
                            by TMA: the first thread expects the bytes at full[slot], and starts the copies
-                           by stores: copies into the slot, then an arrival at full[slot], behind a proxy fence
-                           where wgmma reads them
+                           by stores: copies into the slot, then an arrival at full[slot]
     consumer_wait          wait until full[slot] is past the parity
     consumer_read          a view of the slot
-    consumer_release       arrive at empty[slot], behind a proxy fence where threads read what TMA may fill again
+    consumer_release       arrive at empty[slot]
+
+Proxy fences in front of arrivals stand there already (`tileas-order-accesses`).
 """
 
 from __future__ import annotations
@@ -42,9 +43,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, CopyOp, ViewOp
 from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaLoadOp
 from tileas_xdsl.dialects.nv_tileas.types import is_ownership_token
-from tileas_xdsl.dialects.nvvm.attributes import ProxyKind, SharedSpace
 from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncMBarrierArriveOp
-from tileas_xdsl.dialects.nvvm.fence import FenceProxyOp
 from tileas_xdsl.dialects.nvvm.mbarrier import (
     MBarrierArriveExpectTxOp,
     MBarrierArriveOp,
@@ -128,8 +127,6 @@ def _consumer_wait(op: ConsumerWaitOp, code: PipelineCode) -> None:
 def _release(op: ConsumerReleaseOp, code: PipelineCode) -> None:
     """Each token gives back a slot, of whatever ring; what is handed on is the first one."""
     rings = [code.ring(token) for token in op.tokens]
-    if any(ring.access.needs_fence(op) for ring in rings):
-        code.insert(FenceProxyOp(ProxyKind.ASYNC_SHARED, SharedSpace.CTA))
     for token, ring in zip(op.tokens, rings, strict=True):
         (slot,) = code.parts(token)
         code.insert(MBarrierArriveOp(_barrier(code, ring.barriers, ring.empty, slot)))
@@ -172,8 +169,6 @@ def _produce(op: ProduceOp, code: PipelineCode) -> None:
         code.insert(CpAsyncMBarrierArriveOp(full, noinc=True))
     else:
         _fill_by_stores(op, code, tiles)
-        if code.ring(op.operands[0]).access.is_read_by_wgmma:
-            code.insert(FenceProxyOp(ProxyKind.ASYNC_SHARED, SharedSpace.CTA))
         code.insert(MBarrierArriveOp(full))
 
 
@@ -199,14 +194,20 @@ def _counted(op: TiledTmaLoadOp, code: PipelineCode, full: SSAValue) -> TiledTma
 
 def _fill_by_stores(op: ProduceOp, code: PipelineCode, tiles: Sequence[SSAValue]) -> None:
     """Copy into the slot what the threads hold; the tile by way of which that was said is the slot."""
-    stores = stores_into(op)
+    left = dict(zip(stores_into(op), tiles, strict=True))
+    for store in [store for store in left if store.parent_block() is not op.body.block]:
+        _store(store, left.pop(store), code)
     for inner in op.body.block.ops:
-        if not isinstance(inner, PipelineYieldOp | AllocTensorOp) and inner not in stores:
+        if isinstance(inner, CopyOp) and inner in left:
+            _store(inner, left.pop(inner), code)
+        elif not isinstance(inner, PipelineYieldOp | AllocTensorOp):
             lower(inner, code)
-    for store, tile in zip(stores, tiles, strict=True):
-        made = CopyOp(code.plain[store.source], tile)
-        made.properties |= store.properties
-        code.insert(made)
+
+
+def _store(store: CopyOp, tile: SSAValue, code: PipelineCode) -> None:
+    made = CopyOp(code.plain[store.source], tile)
+    made.properties |= store.properties
+    code.insert(made)
 
 
 @rule(CopyOp)
