@@ -58,6 +58,7 @@ SHORT = {
     "nv_tileas.convert_layout": "load",
     "nvvm.barrier0": "barrier",
     "nvvm.barrier": "barrier of agent",
+    "nvvm.bar.warp.sync": "barrier of warp",
     "nvvm.fence.proxy": "fence",
     "scf.for": "for",
     "scf.if": "if",
@@ -109,6 +110,14 @@ CASES = {
 def test_barriers_stand_where_threads_meet(name: str) -> None:
     body, expected = CASES[name]
     assert ordered(body) == expected
+
+
+def test_the_threads_of_one_warp_meet_at_a_barrier_of_the_warp() -> None:
+    head = HEAD.replace("[4, 1], order", "[1, 1], order").replace("[1, 4], order", "[1, 1], order")
+    text = head.replace("128, 1, 1", "32, 1, 1") + made("%a") + stored("%a") + read("%a")
+    module = parse(f"{text}func.return\n}}")
+    assert order_of(module) == "store barrier_of_warp load"
+    assert order_of(run_passes(module, PASSES)) == "store barrier_of_warp load"
 
 
 PRODUCT = """

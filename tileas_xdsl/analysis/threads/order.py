@@ -35,13 +35,14 @@ from tileas_xdsl.analysis.threads.liveness import agent_of
 from tileas_xdsl.analysis.threads.places import Place
 from tileas_xdsl.analysis.threads.products import Underway, is_of_warpgroup, tokens_in_scope
 from tileas_xdsl.analysis.threads.rings import Slots
+from tileas_xdsl.analysis.threads.teams import is_of_one_warp
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.memory import AsyncTiledLoadOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
-from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op, BarrierOp
+from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op, BarrierOp, SyncWarpOp
 from tileas_xdsl.dialects.nvvm.fence import FenceProxyOp
 
 
@@ -240,7 +241,7 @@ class _Walk(FlowClient[_State]):
             state = self._behind_wait(state, self.facts.waits[op], op)
         if op in self.fences:
             state = _fenced(state)
-        if op in self.barriers or isinstance(op, Barrier0Op | BarrierOp):
+        if op in self.barriers or _is_barrier(op):
             state = _behind_barrier(op, state)
         for own in self.facts.accesses.get(op, ()):
             self._note(own, state)
@@ -361,6 +362,11 @@ def _counted(access: Access, op: Operation, slots: Slots) -> Access:
     if access.object != slots or access.handed_over > slots.depth:
         return access
     return replace(access, barrier=access.barrier or op, handed_over=access.handed_over + 1)
+
+
+def _is_barrier(op: Operation) -> bool:
+    """Whether all threads that run an op meet at it."""
+    return isinstance(op, Barrier0Op | BarrierOp) or (isinstance(op, SyncWarpOp) and is_of_one_warp(op))
 
 
 def _behind_barrier(op: Operation, state: _State) -> _State:

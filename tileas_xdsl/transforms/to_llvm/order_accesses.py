@@ -10,7 +10,8 @@ Insert the barriers of teams and the proxy fences that accesses to tiles in shar
                                                nvvm.barrier0
                                                async.dot %tile, %b, %acc
 
-In an agent the barrier is `nvvm.barrier` with a number of its own and its count of threads. What has to stand where,
+In an agent the barrier is `nvvm.barrier` with a number of its own and its count of threads; one warp has
+`nvvm.bar.warp.sync`. What has to stand where,
 and why, is `analysis/threads/order.py`.
 """
 
@@ -30,11 +31,12 @@ from tileas_xdsl.analysis.threads.liveness import agent_of
 from tileas_xdsl.analysis.threads.order import Ordering, Reason, ordering
 from tileas_xdsl.analysis.threads.places import Place
 from tileas_xdsl.analysis.threads.rings import Slots
+from tileas_xdsl.analysis.threads.teams import is_of_one_warp
 from tileas_xdsl.diagnostics import location_of, op_name, refuse, remark
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.dialects.nvvm.attributes import ProxyKind, SharedSpace
-from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op, BarrierOp
+from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op, BarrierOp, SyncWarpOp
 from tileas_xdsl.dialects.nvvm.fence import FenceProxyOp
 from tileas_xdsl.transforms.to_llvm.warps import warps_of_agents
 
@@ -172,12 +174,19 @@ def _of_agent(op: Operation) -> str:
     return "" if agent is None or agent.parent is None else f" of agent {agent.parent.regions.index(agent)}"
 
 
+ALL_LANES = -1
+"""The mask of a whole warp."""
+
+
 # Barriers -------------------------------------------------------------------------------------------------------------
 
 
 def _barrier_for(point: Operation) -> list[Operation]:
-    """The barrier of those who run an op, and the numbers that it takes."""
+    """The barrier of those who run an op, and the numbers that it takes; of one warp it is the warp's."""
     agent = agent_of(point)
+    if is_of_one_warp(point):
+        lanes = arith.ConstantOp.from_int_and_width(ALL_LANES, i32)
+        return [lanes, SyncWarpOp(lanes.result)]
     if agent is None:
         return [Barrier0Op()]
     switch = agent.parent
