@@ -149,6 +149,14 @@ WRONG = {
         [by("first", allocate("%c32")), by("second", load(), store()), MEET, by("first", load(), free("%c32"))],
         "race",
     ),
+    "the address is read without a barrier by the warp that runs first": (
+        [by("second", allocate("%c32")), by("first", load(), store()), MEET, by("second", load(), free("%c32"))],
+        "race",
+    ),
+    "the address is given back without a barrier by the warp that runs first": (
+        [by("second", allocate("%c32")), by("first", load(), free("%c32"))],
+        "race",
+    ),
     "two allocations that never fit": (
         [by("first", allocate("%c512"), allocate("%c32", "other"), load(), free("%c512"))],
         "deadlock",
