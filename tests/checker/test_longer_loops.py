@@ -142,3 +142,110 @@ def test_numbers_with_which_a_loop_turns_as_often(bounds: str, before: str, turn
     loops = TurnsOfLoops(body, ["n"], {})
     (loop,) = loops.counts
     assert list(loops.numbers_for(loop, turns)) == ([] if expected is None else [("n", expected)])
+
+
+# Loops of blocks, and loops of functions that are called --------------------------------------------------------------
+
+ARGUMENTS = "%src: !llvm.ptr<1>, %tile: !llvm.ptr<3>, %n: i32"
+TYPES = "(!llvm.ptr<1>, !llvm.ptr<3>, i32) -> ()"
+CONSTANTS = f"""
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c3 = arith.constant 3 : i32
+  %far = arith.constant {FAR} : i32
+  %past = arith.constant {FAR + 2} : i32"""
+TURN = """
+    nvvm.cp.async.shared.global %tile, %src, 16, cache = cg : !llvm.ptr<3>, !llvm.ptr<1>
+    nvvm.cp.async.commit.group
+    {wait}
+    %v = llvm.load %tile : !llvm.ptr<3> -> f32"""
+UNTIL_PAST = """
+    %is = arith.cmpi sle, %k, %past : i32
+    scf.if %is {
+      nvvm.cp.async.wait.group 0
+    }"""
+FOR = "scf.for %k = %far to %n step %c1 : i32 {<turn>\n  }"
+TESTED_FIRST = """
+  cf.br ^head(%far : i32)
+^head(%k: i32):
+  %more = arith.cmpi slt, %k, %n : i32
+  cf.cond_br %more, ^body, ^behind
+^body:<turn>
+  %next = arith.addi %k, %c1 : i32
+  cf.br ^head(%next : i32)
+^behind:"""
+TESTED_LAST = """
+  %any = arith.cmpi slt, %far, %n : i32
+  cf.cond_br %any, ^body(%far : i32), ^behind
+^body(%k: i32):<turn>
+  %next = arith.addi %k, %c1 : i32
+  %done = arith.cmpi sge, %next, %n : i32
+  cf.cond_br %done, ^behind, ^body(%next : i32)
+^behind:"""
+IN_LLVM = """
+  llvm.br ^head(%far : i32)
+^head(%k: i32):
+  %more = llvm.icmp "sgt" %n, %k : i32
+  llvm.cond_br %more, ^body, ^behind
+^body:<turn>
+  %next = llvm.add %k, %c1 : i32
+  llvm.br ^head(%next : i32)
+^behind:"""
+
+
+def function(name: str, body: str) -> str:
+    return f"func.func {name}({ARGUMENTS}) {{{CONSTANTS}\n  {body}\n  nvvm.cp.async.wait.group 0\n  func.return\n}}\n"
+
+
+def calling(body: str) -> str:
+    """A call of a function that calls another one with three more, which runs `body`."""
+    outer = f"%more3 = arith.addi %n, %c3 : i32\nfunc.call @inner(%src, %tile, %more3) : {TYPES}"
+    called = function("private @inner", body) + function("private @outer", outer)
+    return called + function("@k", f"func.call @outer(%src, %tile, %n) : {TYPES}")
+
+
+FORMS = {
+    "a loop of blocks": (function("@k", TESTED_FIRST), 1),
+    "a loop of blocks that tests last": (function("@k", TESTED_LAST), 1),
+    "a loop of blocks of llvm": (function("@k", IN_LLVM), 1),
+    "a loop of a called function": (calling(FOR), -2),
+    "a loop of blocks of a called function": (calling(TESTED_FIRST), -2),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_loops_of_every_form_are_tried(name: str) -> None:
+    text, first = FORMS[name]
+    report = checked(text.replace("<turn>", TURN.format(wait=UNTIL_PAST)), prove=False)
+    assert report.kinds == ["race"], str(report)
+    assert report.findings[0].arguments == {"n": FAR + first + 3}
+    right = checked(text.replace("<turn>", TURN.format(wait=WAIT)), prove=False)
+    assert right.verdict_line == f"safe for trip counts 0..8, with n in 0..8, {FAR + first}..{FAR + first + 7}"
+    assert not right.scope.short_loops
+
+
+def test_a_loop_of_blocks_without_a_counter_is_named() -> None:
+    """What it doubles is a counter, but none that goes on by a constant."""
+    doubled = TESTED_FIRST.replace("arith.addi %k, %c1", "arith.addi %k, %k")
+    report = checked(function("@k", doubled).replace("<turn>", TURN.format(wait=WAIT)), prove=False)
+    assert report.verdict_line == "safe for n in 0..8"
+    assert report.scope.short_loops == ("a turn of the loop with 'cf.cond_br'",)
+
+
+def test_a_bound_that_is_handed_to_a_function_is_varied() -> None:
+    text = calling(FOR.replace("%far", "%c0"))
+    assert checked(text.replace("<turn>", TURN.format(wait=WAIT))).is_proved
+    wrong = checked(text.replace("<turn>", TURN.format(wait="")))
+    assert wrong.kinds == ["race"]
+    assert wrong.findings[0].arguments == {"n": 0}
+
+
+def test_the_second_of_two_loops_is_tried_beyond_the_first() -> None:
+    """The first makes min(n, 3) turns, and the second the others: 8 of its own are tried, too."""
+    few = "%few = arith.minsi %n, %c3 : i32\nscf.for %j = %c0 to %few step %c1 : i32 {\n}\n"
+    rest = f"{few}scf.for %k = %few to %n step %c1 : i32 {{<turn>\n  }}"
+    late = UNTIL_PAST.replace("sle, %k, %past", "slt, %k, %nine")
+    text = function("@k", f"%nine = arith.constant 10 : i32\n{rest}")
+    report = checked(text.replace("<turn>", TURN.format(wait=late)), prove=False)
+    assert report.kinds == ["race"], str(report)
+    assert report.findings[0].arguments == {"n": 11}

@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
+from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.checker.decisions.origins import behind_captures
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.core.meaning import facts_of
@@ -87,8 +87,9 @@ def formula_of(value: SSAValue) -> Formula:
     if isinstance(value, BlockArgument):
         return _formula_of_argument(value)
     op = cast("OpResult", value).op
-    if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
-        return ("constant", op.value.value.data)
+    constant = constant_integer(value)
+    if constant is not None:
+        return ("constant", constant)
     if type(op) in COMPUTING:
         return (type(op), *map(formula_of, op.operands))
     number = facts_of(op).number_of_block

@@ -5,7 +5,8 @@ How often loops turn with the arguments that are tried, and with which other num
 
 An argument from 0 to 8 says little of a loop that begins at 100, or goes on by 64. So the numbers are looked for with
 which each loop turns as often as the trip counts say (`TurnsOfLoops.numbers_for`). What a bound is computed from grows
-with the argument, or falls: such a number is found by bisection, and counts only if the loop turns that often.
+with the argument, or falls: such a number is found by bisection, and counts only if the loop turns that often. Loops of
+blocks count in the same way, and loops of functions that are called (`loop_lengths`).
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 
 from xdsl.dialects import scf
 from xdsl.ir import Operation, Region
 
-from tileas_xdsl.analysis.induction import constant_integer
-from tileas_xdsl.checker.verdict.bound_formulas import Count, Formula, formula_of, leaves_of, turns_of
+from tileas_xdsl.checker.verdict.bound_formulas import Count, Formula, leaves_of, turns_of
 from tileas_xdsl.checker.verdict.cases import Case
 from tileas_xdsl.checker.verdict.long_loops import LONG
+from tileas_xdsl.checker.verdict.loop_lengths import Loop, loops_run_by
 from tileas_xdsl.diagnostics import location_of, op_name
 from tileas_xdsl.machine.arguments import argument_at, argument_names
 from tileas_xdsl.machine.core.values import bit_width
@@ -45,31 +46,34 @@ class TurnsOfLoops:
             if name in self._leaves
         }
         self._bounds = bounds
-        self.counts = dict(self._counts_in(body))
+        self.loops = list(loops_run_by(body))
+        """All of them."""
+        self.counts: dict[Operation, list[Count]] = {}
+        """Those that arguments bound, at least one of which is varied and all of which are known: one for each call."""
+        for loop in self.loops:
+            if loop.count is not None and self._varies(loop.count):
+                self.counts.setdefault(loop.op, []).append(loop.count)
 
-    def _counts_in(self, body: Region) -> Iterator[tuple[Operation, Count]]:
-        """The loops that arguments bound, at least one of which is varied and all of which are known."""
+    def _varies(self, count: Count) -> bool:
         known = {*self._fixed, *(self._leaves[name] for name in self._last)}
-        for op in body.walk():
-            if not isinstance(op, scf.ForOp):
-                continue
-            count = (formula_of(op.lb), formula_of(op.ub), formula_of(op.step))
-            leaves = {leaf for part in count for leaf in leaves_of(part) if leaf[0] != "constant"}
-            if leaves and leaves <= known and not leaves <= self._fixed.keys():
-                yield op, count
+        leaves = {leaf for part in count for leaf in leaves_of(part) if leaf[0] != "constant"}
+        return bool(leaves) and leaves <= known and not leaves <= self._fixed.keys()
 
     def most(self, values: Sequence[int]) -> int:
         """How often the longest of the loops turns in the call with these values of the arguments that are varied."""
-        given = self._given(values)
-        return max((turns_of(count, given) or 0 for count in self.counts.values()), default=0)
+        return max((self.most_of(loop, [values]) for loop in self.counts), default=0)
 
     def most_of(self, loop: Operation, calls: Sequence[Sequence[int]]) -> int:
         """How often `loop` turns at most in `calls`."""
-        return max((turns_of(self.counts[loop], self._given(values)) or 0 for values in calls), default=0)
+        given = [self._given(values) for values in calls]
+        return max((turns_of(count, each) or 0 for count in self.counts[loop] for each in given), default=0)
 
     def numbers_for(self, loop: Operation, turns: int) -> Iterator[tuple[str, int]]:
         """Arguments, and for each a number with which `loop` turns so often where the others are 1."""
-        count = self.counts[loop]
+        found = (self._numbers_for(count, turns) for count in self.counts[loop])
+        yield from dict.fromkeys(chain.from_iterable(found))
+
+    def _numbers_for(self, count: Count, turns: int) -> Iterator[tuple[str, int]]:
         ones = [1] * len(self._bounds)
         for place, name in enumerate(self._bounds):
             if name not in self._last or self._leaves[name] in leaves_of(count[2]):
@@ -86,8 +90,8 @@ class TurnsOfLoops:
     def missed(self, calls: Sequence[Sequence[int]], turns: Sequence[int]) -> Iterator[tuple[Operation, int]]:
         """Each loop with those of the numbers `turns` which it reaches in none of `calls`."""
         given = [self._given(values) for values in calls]
-        for loop, count in self.counts.items():
-            reached = {turns_of(count, each) for each in given}
+        for loop, counts in self.counts.items():
+            reached = {turns_of(count, each) for count in counts for each in given}
             yield from ((loop, number) for number in turns if number not in reached)
 
     def further_calls(self, calls: Sequence[Sequence[int]], counts: Sequence[int], most: int) -> list[Sequence[int]]:
@@ -146,25 +150,21 @@ def short_loops(case: Case, counts: Sequence[int]) -> list[str]:
         most = turns.most_of(loop, case.calls)
         if number > most and any(True for _ in turns.numbers_for(loop, number)):
             found[loop] = most
-    for op in case.subject.body.walk() if case.bounds else ():
-        if op not in turns.counts and _has_not_turned(op, case):
-            found[op] = 0
+    for loop in turns.loops if case.bounds else ():
+        if loop.op not in turns.counts and _has_not_turned(loop, case):
+            found[loop.op] = 0
     return [f"{f'more than {most} turns' if most else 'a turn'} of {_named(op)}" for op, most in found.items()]
 
 
 def _named(loop: Operation) -> str:
     place = location_of(loop)
-    return f"'{op_name(loop)}'{f' at {place}' if place else ''}"
+    of_blocks = "" if isinstance(loop, scf.ForOp | scf.WhileOp) else "the loop with "
+    return f"{of_blocks}'{op_name(loop)}'{f' at {place}' if place else ''}"
 
 
-def _has_not_turned(op: Operation, case: Case) -> bool:
-    """Whether `op` is a loop whose length something decides, and no call that was tried has run its body."""
-    if isinstance(op, scf.WhileOp):
-        return case.heads.get(op.before_region.block, 0) == 0
-    if isinstance(op, scf.ForOp):
-        decides = not all(constant_integer(value) is not None for value in (op.lb, op.ub, op.step))
-        return decides and op.body.block not in case.heads
-    return False
+def _has_not_turned(loop: Loop, case: Case) -> bool:
+    """Whether something decides the length of `loop`, and no call that was tried has run its body."""
+    return not loop.is_fixed and case.heads.get(loop.head, -1) < int(loop.tests_first)
 
 
 def _found(turns_with: Callable[[int], int], turns: int, last: int) -> int | None:

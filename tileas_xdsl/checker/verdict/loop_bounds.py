@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ShapedType, i1
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue, Use
 
 from tileas_xdsl.analysis.memory.tail_guards import is_tail_guard
+from tileas_xdsl.checker.verdict.loop_lengths import called_function
 from tileas_xdsl.checker.verdict.steering import steers
 from tileas_xdsl.interfaces import AgentLikeOpInterface, LoopLikeOpInterface
 from tileas_xdsl.machine.arguments import argument_names, is_integer_scalar
@@ -105,6 +106,9 @@ def _flows_to(op: Operation, index: int) -> list[SSAValue]:
     if isinstance(op, arith.CmpiOp) and is_tail_guard(op):
         return []
     values: list[SSAValue] = [*op.results, *_given_to_a_block(op, index)]
+    callee = called_function(op)
+    if callee is not None:
+        values.extend(callee.blocks[0].args[index : index + 1])
     around = op.parent_op()
     if isinstance(op, scf.YieldOp) and isinstance(around, scf.IfOp | scf.ExecuteRegionOp):
         values.append(around.results[index])
