@@ -206,7 +206,7 @@ class _Comparison:
         region = mine.region
         for number, other in enumerate(others):
             theirs = other.region
-            same = (region.counts, region.strides, region.itemsize) == (theirs.counts, theirs.strides, theirs.itemsize)
+            same = region.form == theirs.form
             same = same and mine.relative_parts == other.relative_parts
             if not same or mine.is_write != other.is_write or mine.proxy is not other.proxy:
                 raise IrregularError(mine.op, "reaches another number of bytes from turn to turn")

@@ -223,7 +223,7 @@ class Alignment:
         region = mine.region
         for other, overlay in zip(others, overlays, strict=True):
             theirs = other.region
-            same = (region.counts, region.strides, region.itemsize) == (theirs.counts, theirs.strides, theirs.itemsize)
+            same = region.form == theirs.form
             same = same and mine.relative_parts == other.relative_parts
             if not same or mine.is_write != other.is_write or mine.proxy is not other.proxy:
                 raise IrregularError(mine.op, "reaches another number of bytes from turn to turn")

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import gcd
 
 from xdsl.ir import Operation
@@ -52,6 +53,11 @@ class Cut:
     snapshot: Snapshot
     shifts: dict[int, tuple[float, ...]]
     """Overlay -> by how much each number of the snapshot moves on."""
+
+    @cached_property
+    def numbers(self) -> dict[Access, int]:
+        """The accesses in the snapshot, and which of its numbers says where each begins."""
+        return {access: number for number, access in self.snapshot.accesses}
 
     def moves(self, number: int, overlays: Iterable[int], op: Operation) -> Moves:
         """
@@ -137,15 +143,15 @@ class Separation:
         A row gives a list of its two ends: it is enough that the access never comes past one of them.
         """
         mine = self.moves[access]
-        wanted = set(earlier)
-        yield from ([Other(a.region, self.moves[a])] for a in earlier if a in self.recent)
-        if self.cut is None:
-            return
-        snapshot = self.cut.snapshot
-        for number, other in snapshot.accesses:
-            if other in wanted:
-                yield [Other(other.region, self.cut.moves(number, mine, access.op))]
-        for row in snapshot.rows:
+        cut = self.cut
+        for other in earlier:
+            if other in self.recent:
+                yield [Other(other.region, self.moves[other])]
+            elif cut is not None and other in cut.numbers:
+                yield [Other(other.region, cut.moves(cut.numbers[other], mine, access.op))]
+        rows = cut.snapshot.rows if cut is not None and earlier else ()
+        wanted = set(earlier) if rows else set[Access]()
+        for row in rows:
             if any(member.access in wanted for member in row.row.members):
                 yield self._ends(row, mine, access.op)
 
@@ -273,6 +279,8 @@ def meeting(region: ByteRegion, moves: Moves, other: Other, *, both_ways: bool =
         return 1
     apart = [shift - other.moves[overlay] for overlay, shift in moves.items()]
     apart += [-shift for shift in apart] if both_ways else []
+    if region.copies or other.region.copies:
+        return _first_meeting([*apart, -other.continues], region, other.region)
     return _first_sum(
         [*apart, -other.continues],
         (other.region.start - region.stop + 1, other.region.stop - region.start - 1),
@@ -288,6 +296,26 @@ def becomes_zero(distance: int, shifts: Sequence[int]) -> Rounds:
 def _falls_below_zero(number: int, shifts: Sequence[int]) -> Rounds:
     least = min(shifts, default=0)
     return None if least >= 0 else number // -least + 1
+
+
+def _first_meeting(shifts: Sequence[int], region: ByteRegion, other: ByteRegion) -> Rounds:
+    """
+    About how many `shifts` it takes until `region`, moved on by a sum of them, overlaps `other`: spans of contiguous
+    bytes, of which that is told without a look at each distance. Where one of the two has more, it counts as one.
+    """
+    shifts = [shift for shift in shifts if shift]
+    unit = gcd(*shifts)
+    if not unit:
+        return None
+    goes_back, goes_on = min(shifts) < 0, max(shifts) > 0
+    least: int | None = None
+    for start, stop in region.spans:
+        for first, last in other.spans:
+            low, high = -(-(first - stop + 1) // unit), (last - start - 1) // unit
+            for times in (max(low, 1), min(high, -1)):
+                if low <= times <= high and (goes_on if times > 0 else goes_back):
+                    least = abs(times) if least is None else min(least, abs(times))
+    return None if least is None else -(-least * unit // min(map(abs, shifts)))
 
 
 def _first_sum(shifts: Sequence[int], span: tuple[int, int], happens: Callable[[int], bool]) -> Rounds:
@@ -311,4 +339,4 @@ def _first_sum(shifts: Sequence[int], span: tuple[int, int], happens: Callable[[
 
 
 def _shifted(region: ByteRegion, distance: int) -> ByteRegion:
-    return ByteRegion(region.base, region.offset + distance, region.counts, region.strides, region.itemsize)
+    return region.at(region.offset + distance)

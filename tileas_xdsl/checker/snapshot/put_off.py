@@ -179,7 +179,7 @@ def _queues_of(drawing: Drawing, work: AsyncWork) -> tuple[int, ...]:
 
 def _left_access(drawing: Drawing, access: Access, bring: Bringers) -> Leftover:
     region, work = access.region, access.work
-    form = (region.counts, region.strides, region.itemsize, access.relative_parts)
+    form = (region.form, access.relative_parts)
     kind = ("access", id(access.op), drawing.name_of(region.base), form, access.is_write, access.proxy, work is None)
     kind = (*kind, access.is_atomic)
     if work is None:

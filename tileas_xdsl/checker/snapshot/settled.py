@@ -59,7 +59,7 @@ class Reach:
             base = access.region.base
             if access.proxy in (Proxy.ASYNC, Proxy.TENSORMAP):
                 fenced.add(base.family)
-            if not access.is_write and access.region.counts == ():
+            if not access.is_write and access.region.counts == () and not access.region.copies:
                 read.add(base.family)
             if base.lifetime_over:
                 ended.add(base.family)

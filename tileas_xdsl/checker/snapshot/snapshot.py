@@ -301,7 +301,7 @@ class Drawing:
         region = access.region
         if access.bounds_block:
             self.literal("the end of a block")
-        self.literal((region.counts, region.strides, region.itemsize, access.is_write, access.proxy, access.is_atomic))
+        self.literal((region.form, access.is_write, access.proxy, access.is_atomic))
         self.literal(id(access.op))
         self.literal(access.relative_parts)
         if access.is_to_be_repeated:

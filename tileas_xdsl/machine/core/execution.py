@@ -393,6 +393,11 @@ class Machine:
 
     # Memory --------------------------------------------------------------------------------------------------------
 
+    @property
+    def scatters(self) -> bool:
+        """Whether what threads touch in one step may be one scattered window, which no message can name."""
+        return not (self.with_data or self.trace.recording)
+
     def read(self, view: View) -> Any:
         """What is under `view` now, without noting an access."""
         if not self.with_data:
@@ -407,7 +412,7 @@ class Machine:
         if self.with_data:
             view.array()[...] = np.asarray(value).astype(view.element.dtype, copy=False)
             return
-        view.base.forget(view.region.start, view.region.stop)
+        view.base.forget(view.region)
         if view.shape == () and value is not UNKNOWN:
             view.base.cells[view.offset] = Cell(view.element, value)
 

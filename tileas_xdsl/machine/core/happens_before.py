@@ -322,12 +322,12 @@ class AccessHistory:
         self._grid: dict[GridCell, dict[Access, None]] = {}
         self._anywhere: dict[Access, None] = {}
         """Accesses to what is no box of the object."""
-        self._by_agents: dict[int, dict[Access, None]] = {}
-        """Agent -> the recorded accesses that it made itself."""
-        self._latest: dict[int, int] = {}
-        """Agent -> the last moment at which it made one."""
-        self._by_works: dict[Access, None] = {}
-        """The recorded accesses of asynchronous works."""
+        self._by_agents: dict[tuple[int, bool], dict[Access, None]] = {}
+        """(agent, whether they are writes) -> the recorded accesses that it made itself."""
+        self._latest: dict[tuple[int, bool], int] = {}
+        """The same -> the last moment at which it made one."""
+        self._by_works: dict[bool, dict[Access, None]] = {True: {}, False: {}}
+        """Whether they are writes -> the recorded accesses of asynchronous works."""
         self._asked: tuple[ByteRegion, list[Access]] | None = None
         """The region that was asked for last, since the last change, and the answer."""
 
@@ -375,12 +375,15 @@ class AccessHistory:
     def _not_known_at_once(self, access: Access, mind: Mind) -> Iterator[Access]:
         """
         The recorded accesses but those of agents of whose last one `mind` knows, where no fence is asked for: of the
-        thousands that one agent makes to an array none is a stranger to the next.
+        thousands that one agent makes to an array none is a stranger to the next. A read is none to a read.
         """
-        yield from self._by_works
+        kinds = (True, False) if access.is_write else (True,)
+        for is_write in kinds:
+            yield from self._by_works[is_write]
         needs_no_fence = access.proxy in WITHOUT_FENCES
-        for agent, made in self._by_agents.items():
-            if not (needs_no_fence and mind.knows_moment(agent, self._latest[agent])):
+        for maker, made in self._by_agents.items():
+            agent, is_write = maker
+            if is_write in kinds and not (needs_no_fence and mind.knows_moment(agent, self._latest[maker])):
                 yield from made
 
     def replaced_by(self, access: Access, mind: Mind) -> list[Access]:
@@ -405,8 +408,7 @@ class AccessHistory:
         """Remove `access` from the record: no later access can race with it."""
         cells = self._filed.pop(access, ())
         self._asked = None
-        made = self._by_works if access.work is not None else self._by_agents.get(access.agent.number, {})
-        made.pop(access, None)
+        self._made_like(access).pop(access, None)
         if cells is None:
             self._anywhere.pop(access)
             return
@@ -472,15 +474,19 @@ class AccessHistory:
             self._grid.setdefault(cell, {})[access] = None
 
     def _file_by_maker(self, access: Access) -> None:
+        self._made_like(access)[access] = None
+        if access.work is None:
+            maker = (access.agent.number, access.is_write)
+            self._latest[maker] = max(access.moment, self._latest.get(maker, -1))
+
+    def _made_like(self, access: Access) -> dict[Access, None]:
+        """The recorded accesses, reads or writes, of who has made `access`."""
         if access.work is not None:
-            self._by_works[access] = None
-            return
-        agent = access.agent.number
-        self._by_agents.setdefault(agent, {})[access] = None
-        self._latest[agent] = max(access.moment, self._latest.get(agent, -1))
+            return self._by_works[access.is_write]
+        return self._by_agents.setdefault((access.agent.number, access.is_write), {})
 
     def _cells_of(self, region: ByteRegion) -> _Cells:
-        box = region.box
+        box = region.hull
         if box is None:
             return None
         if not self._grain:

@@ -12,7 +12,7 @@ bits, two to a byte, the first in the lower half, where the result is one of byt
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
@@ -131,10 +131,12 @@ class MemoryObject:
         cell = self.cells.get(view.offset) if view.shape == () else None
         return cell.value if cell is not None and cell.element.dtype == view.element.dtype else UNKNOWN
 
-    def forget(self, start: int, stop: int) -> None:
-        """When checking: the bytes from `start` to `stop` are overwritten."""
-        if not self.cells:
-            return
+    def forget(self, region: ByteRegion) -> None:
+        """When checking: the bytes of `region` are overwritten."""
+        for start, stop in region.spans if self.cells else ():
+            self._forget(start, stop)
+
+    def _forget(self, start: int, stop: int) -> None:
         near = range(start - LARGEST_SCALAR + 1, stop)
         for offset in [o for o in near if o in self.cells] if len(near) < len(self.cells) else list(self.cells):
             if offset < stop and start < offset + self.cells[offset].element.size:
@@ -142,9 +144,11 @@ class MemoryObject:
 
     def object_under(self, region: ByteRegion) -> str | None:
         """The name of a thing in `objects` some byte of which is in `region`; None if there is none."""
+        start, stop = region.start, region.stop
         for offset, name in self.objects.items():
-            if ByteRegion(self, offset, (), (), OBJECT_BYTES).overlaps(region):
-                return name
+            if start < offset + OBJECT_BYTES and offset < stop:
+                if ByteRegion(self, offset, (), (), OBJECT_BYTES).overlaps(region):
+                    return name
         return None
 
     def whole(self) -> View:
@@ -195,6 +199,8 @@ class View:
     element: ElementType
     origin: int = 0
     """The byte that offset 0 names for `memref.reinterpret_cast`: where `memref.view` or the allocation begins."""
+    copies: tuple[int, ...] = ()
+    """Where a scattered window has its copies (`ByteRegion`). It is only touched: it has no array."""
 
     def array(self) -> Array:
         """The live bytes as an array that reads and writes through."""
@@ -245,7 +251,7 @@ class View:
     @cached_property
     def region(self) -> ByteRegion:
         """The bytes that the window covers."""
-        return ByteRegion(self.base, self.offset, self.shape, self.strides, self.element.size)
+        return ByteRegion(self.base, self.offset, self.shape, self.strides, self.element.size, self.copies)
 
 
 class Comb(NamedTuple):
@@ -269,6 +275,10 @@ class Comb(NamedTuple):
 
 
 NO_COMB = Comb(0, 0, 0, 0)
+Span = tuple[int, int]
+"""The first byte, and the byte after the last."""
+LARGEST_HULL = 1 << 16
+"""Bytes of the largest span by which a region with gaps is filed in an index of boxes."""
 
 
 class ByteRegion:
@@ -278,13 +288,18 @@ class ByteRegion:
     Where the strides are those of the object the region is a *box* in the object's index space, and the answer compares
     intervals. Where its runs of contiguous bytes come at even distances it is a *comb*, and two of one period are
     compared at once. Otherwise the elements are listed and intersected.
+
+    A region may be *scattered*: `copies` of one window, at the distances given, rising from 0. So is what the threads
+    of a warp touch in a tile that is swizzled. It is compared by its spans of contiguous bytes.
     """
 
     __slots__ = (
         "_comb",
         "_runs",
+        "_spans",
         "base",
         "box",
+        "copies",
         "counts",
         "itemsize",
         "key",
@@ -301,17 +316,57 @@ class ByteRegion:
         shape: tuple[int, ...],
         strides: tuple[int, ...],
         itemsize: int,
+        copies: tuple[int, ...] = (),
     ) -> None:
         self.base = base
         self.offset = offset
         self.counts = shape
         self.strides = strides
         self.itemsize = itemsize
-        self.key = (offset, shape, strides, itemsize)
+        self.copies = copies
+        self.key = (offset, shape, strides, itemsize, copies)
         self.start, self.stop = self._span() if shape else (offset, offset + itemsize)
-        self.box = self._as_box() if shape else self._element_as_box()
+        self.box: tuple[tuple[int, int], ...] | None = None
+        if copies:
+            self.stop += copies[-1]
+        else:
+            self.box = self._as_box() if shape else self._element_as_box()
         self._runs: NDArray[np.int64] | None = None
         self._comb: Comb | None = None
+        self._spans: tuple[Span, ...] | None = None
+
+    @property
+    def form(self) -> tuple[object, ...]:
+        """All but where it begins."""
+        return self.key[1:]
+
+    @property
+    def hull(self) -> tuple[tuple[int, int], ...] | None:
+        """A box of the object in which the region lies; None where there is none that is small."""
+        if self.box is None and self.stop - self.start <= LARGEST_HULL:
+            base = self.base
+            return ((self.start, self.stop),) if base.element.size == 1 and len(base.shape) == 1 else None
+        return self.box
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The contiguous bytes of a scattered region, rising; of another one, all from its first to its last byte."""
+        if self._spans is None:
+            self._spans = tuple(self._merged()) if self.copies else ((self.start, self.stop),)
+        return self._spans
+
+    def _merged(self) -> Iterator[Span]:
+        like = ByteRegion(self.base, self.offset, self.counts, self.strides, self.itemsize)
+        runs = [like.start] if like.is_solid else like.runs().tolist()
+        length = like.stop - like.start if like.is_solid else like.itemsize
+        starts = sorted(run + copy for copy in self.copies for run in runs)
+        first, last = starts[0], starts[0] + length
+        for start in starts[1:]:
+            if start > last:
+                yield first, last
+                first = start
+            last = max(last, start + length)
+        yield first, last
 
     @property
     def is_empty(self) -> bool:
@@ -319,7 +374,7 @@ class ByteRegion:
 
     @property
     def byte_count(self) -> int:
-        return prod(self.counts) * self.itemsize
+        return prod(self.counts) * self.itemsize * max(len(self.copies), 1)
 
     def _span(self) -> tuple[int, int]:
         """(first byte, byte after the last) of the window; an empty window has an empty span."""
@@ -337,6 +392,8 @@ class ByteRegion:
     @property
     def is_solid(self) -> bool:
         """Whether the window is one run of bytes without gaps, each element in a place of its own."""
+        if self.copies:
+            return False
         step = self.itemsize
         if len(self.counts) == 1:
             return self.counts[0] == 1 or abs(self.strides[0]) == step
@@ -396,6 +453,8 @@ class ByteRegion:
         return self._comb
 
     def _as_comb(self) -> Comb:
+        if self.copies:
+            return NO_COMB
         axes = sorted((abs(step), extent) for extent, step in zip(self.counts, self.strides, strict=True) if extent > 1)
         length, period, teeth = self.itemsize, 0, 1
         for step, extent in axes:
@@ -415,6 +474,8 @@ class ByteRegion:
             starts = np.array([self.offset], np.int64)
             for extent, stride in zip(self.counts, self.strides, strict=True):
                 starts = (starts[:, None] + np.arange(extent, dtype=np.int64) * stride).reshape(-1)
+            if self.copies:
+                starts = (starts[:, None] + np.array(self.copies, np.int64)).reshape(-1)
             self._runs = np.unique(starts)
         return self._runs
 
@@ -426,7 +487,10 @@ class ByteRegion:
             return False
         if self.box is not None and other.box is not None:
             return all(a < d and c < b for (a, b), (c, d) in zip(self.box, other.box, strict=True))
-        meet = self.comb.meets(other.comb)
+        if self.copies or other.copies:
+            meet = _spans_meet(self, other) if self.copies else _spans_meet(other, self)
+        else:
+            meet = self.comb.meets(other.comb)
         if meet is not None:
             return meet
         mine, theirs = self.runs(), other.runs()
@@ -441,11 +505,38 @@ class ByteRegion:
             return True
         if self.box is not None and other.box is not None:
             return all(a <= c and d <= b for (a, b), (c, d) in zip(self.box, other.box, strict=True))
+        if self.copies:
+            mine = self.spans
+            return all(any(a <= c and d <= b for a, b in mine) for c, d in other.spans)
         return self.is_solid and self.start <= other.start and other.stop <= self.stop
 
     def at(self, offset: int) -> ByteRegion:
         """A region of the same form that begins at byte `offset` of the object."""
-        return ByteRegion(self.base, offset, self.counts, self.strides, self.itemsize)
+        return ByteRegion(self.base, offset, self.counts, self.strides, self.itemsize, self.copies)
+
+
+def _spans_meet(scattered: ByteRegion, other: ByteRegion) -> bool | None:
+    """Whether a scattered region shares a byte with another one; None where that is not told so simply."""
+    if other.copies or other.is_solid:
+        return meet_in_spans(scattered.spans, other.spans)
+    comb = other.comb
+    if not comb.teeth:
+        return None
+    return any(Comb(start, stop - start, 0, 1).meets(comb) for start, stop in scattered.spans)
+
+
+def meet_in_spans(mine: Sequence[Span], theirs: Sequence[Span]) -> bool:
+    """Whether two lists of spans, both rising and without overlaps, share a byte."""
+    here, there = 0, 0
+    while here < len(mine) and there < len(theirs):
+        (start, stop), (first, last) = mine[here], theirs[there]
+        if start < last and first < stop:
+            return True
+        if stop <= first:
+            here += 1
+        else:
+            there += 1
+    return False
 
 
 class ThreadParts:

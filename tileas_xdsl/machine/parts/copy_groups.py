@@ -127,8 +127,8 @@ def issue_copies(agent: Agent, op: Operation, copies: Sequence[CopyOfThread]) ->
     from different places to one.
     """
     report_collisions(agent, op, [(copy.lane, copy.target, copy.source) for copy in copies])
-    sources = windows_of_all([(copy.lane, copy.source) for copy in copies])
-    targets = windows_of_all([(copy.lane, copy.target) for copy in copies])
+    sources = windows_of_all(agent, [(copy.lane, copy.source) for copy in copies])
+    targets = windows_of_all(agent, [(copy.lane, copy.target) for copy in copies])
     read = [Touch(window.view, False, Proxy.GENERIC, parts=window.parts) for window in sources]
     written = [Touch(window.view, True, Proxy.GENERIC, parts=window.parts) for window in targets]
     return _issue(agent, op, [*read, *written], copies)

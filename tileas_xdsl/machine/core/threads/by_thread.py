@@ -215,7 +215,7 @@ class Gathered:
         """
         report_collisions(agent, op, self._written, same_unknown=same_unknown)
         for (_, _, write, proxy, is_atomic), touched in self._touched.items():
-            for window in windows(touched):
+            for window in windows(agent, touched):
                 agent.touch(window.view, op, write=write, proxy=proxy, is_atomic=is_atomic, parts=window.parts)
 
 
@@ -236,7 +236,7 @@ def touch_at_once(agent: Agent, op: Operation, like: View, places: Sequence[tupl
         return False
     if write and any(following - start < behind - before for start, following in pairwise(starts)):
         return False
-    for window in _windows(like, places):
+    for window in _windows(agent, like, places):
         agent.touch(window.view, op, write=write, parts=window.parts)
     return True
 
@@ -253,8 +253,8 @@ def _are_alike(one: View, other: View) -> bool:
     return (one.shape, one.strides, one.element) == (other.shape, other.strides, other.element)
 
 
-def windows_of_all(touched: Sequence[tuple[int, View]]) -> list[ThreadWindow]:
-    """The views of several threads, in whatever objects and of whatever shapes, as windows."""
+def windows_of_all(agent: Agent, touched: Sequence[tuple[int, View]]) -> list[ThreadWindow]:
+    """The views of several threads of `agent`, in whatever objects and of whatever shapes, as windows."""
     alike: list[list[tuple[int, View]]] = []
     for lane, view in touched:
         group = next((g for g in alike if g[0][1].base is view.base and _are_alike(g[0][1], view)), None)
@@ -262,21 +262,27 @@ def windows_of_all(touched: Sequence[tuple[int, View]]) -> list[ThreadWindow]:
             alike.append([(lane, view)])
         else:
             group.append((lane, view))
-    return [window for group in alike for window in windows(group)]
+    return [window for group in alike for window in windows(agent, group)]
 
 
-def windows(touched: Sequence[tuple[int, View]]) -> list[ThreadWindow]:
+def windows(agent: Agent, touched: Sequence[tuple[int, View]]) -> list[ThreadWindow]:
     """
-    The views of several threads, all alike but for their offsets, as windows on the bytes that they cover together.
+    The views of several threads of `agent`, all alike but for their offsets, as windows on the bytes that they cover
+    together.
 
-    Offsets at even distances make one window of one dimension more.
+    Offsets at even distances make one window of one dimension more. Others make one scattered window where nobody will
+    be told of it, and else one for each run of even distances.
     """
-    return _windows(touched[0][1], [(lane, view.offset) for lane, view in touched])
+    return _windows(agent, touched[0][1], [(lane, view.offset) for lane, view in touched])
 
 
-def _windows(like: View, places: Sequence[tuple[int, int]]) -> list[ThreadWindow]:
+def _windows(agent: Agent, like: View, places: Sequence[tuple[int, int]]) -> list[ThreadWindow]:
     """The same for views like `like`: the lane of each thread, and the byte at which its view begins."""
     offsets = sorted({offset for _, offset in places})
+    if agent.machine.scatters and not like.region.is_empty and not _are_even(offsets):
+        copies = tuple(offset - offsets[0] for offset in offsets)
+        view = View(like.base, offsets[0], like.shape, like.strides, like.element, like.origin, copies)
+        return [ThreadWindow(view, ThreadParts(like.region, tuple(places)))]
     found: list[ThreadWindow] = []
     while offsets:
         step = offsets[1] - offsets[0] if len(offsets) > 1 else 0
@@ -288,6 +294,12 @@ def _windows(like: View, places: Sequence[tuple[int, int]]) -> list[ThreadWindow
         found.append(ThreadWindow(_repeated(like, first, step, run), ThreadParts(like.region, parts)))
         del offsets[:run]
     return found
+
+
+def _are_even(offsets: Sequence[int]) -> bool:
+    """Whether rising offsets are at even distances."""
+    step = offsets[1] - offsets[0] if len(offsets) > 2 else 0
+    return not step or all(following - offset == step for offset, following in pairwise(offsets))
 
 
 def _repeated(like: View, offset: int, step: int, times: int) -> View:

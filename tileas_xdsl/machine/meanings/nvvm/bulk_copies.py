@@ -152,8 +152,8 @@ def _bulk_store(agent: Agent, op: Operation, *operands: Any) -> None:
         targets = [(copies[0].target, parts_of_some(agent, copies[0].target.region))]
     else:
         report_collisions(agent, op, [(copy.lane, copy.target, copy.source) for copy in copies])
-        sources = [(w.view, w.parts) for w in windows_of_all([(copy.lane, copy.source) for copy in copies])]
-        targets = [(w.view, w.parts) for w in windows_of_all([(copy.lane, copy.target) for copy in copies])]
+        sources = [(w.view, w.parts) for w in windows_of_all(agent, [(copy.lane, copy.source) for copy in copies])]
+        targets = [(w.view, w.parts) for w in windows_of_all(agent, [(copy.lane, copy.target) for copy in copies])]
 
     def put(held: Sequence[Any]) -> None:
         for copy, data in zip(copies, held, strict=True):
