@@ -18,6 +18,7 @@ DIALECTS: dict[str, tuple[str, str]] = {
     "async": ("async_", "Async"),
     "async_queue": ("async_queue", "AsyncQueue"),
     "async_region": ("async_region", "AsyncRegion"),
+    "cuda_tile": ("cuda_tile", "CudaTile"),
     "cute": ("cute", "Cute"),
     "nv_tileaa": ("nv_tileaa", "NvTileAA"),
     "nv_tileas": ("nv_tileas", "NvTileAS"),

@@ -37,6 +37,9 @@ TOUCH_EVERYTHING = {
     # Functions and modules, which stand in no loop body.
     "async.func",
     "builtin.module",
+    "cuda_tile.entry",
+    "cuda_tile.global",
+    "cuda_tile.module",
     "func.func",
     "gpu.func",
     "gpu.module",
