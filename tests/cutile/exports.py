@@ -1,0 +1,112 @@
+"""Bytecode of the kernels in `kernels.py`, as cuTile writes it, in each version that has what they use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from tileas_xdsl.dialects.cuda_tile.rows import Version
+
+
+def require_cutile() -> Any:
+    """The package `cuda.tile`. Without it the test is skipped, unless `TILEAS_REQUIRE_ORACLES=1`."""
+    try:
+        import cuda.tile as ct
+    except ImportError:
+        if os.environ.get("TILEAS_REQUIRE_ORACLES") == "1":
+            raise
+        pytest.skip("cuda-tile is not installed: pip install tileas-xdsl[cutile]")
+    return ct
+
+
+EXPORTS: dict[str, tuple[str, str, Version]] = {
+    "double": ("double", "f32:1 4", (13, 1)),
+    "matmul_f16": ("matmul", "f16:2 f16:2 f16:2 128 128 64", (13, 1)),
+    "matmul_bf16": ("matmul", "bf16:2 bf16:2 f32:2 64 64 32", (13, 1)),
+    "matmul_f8": ("matmul", "f8:2 f8:2 f32:2 64 64 64", (13, 1)),
+    "softmax": ("softmax", "f16:2 f16:2 256", (13, 1)),
+    "elementwise": ("elementwise", "f32:1 f32:1 f32:1 f32 64", (13, 2)),
+    "integers": ("integers", "i32:1 i32:1 i32:1 256", (13, 1)),
+    "shapes": ("shapes", "f16:2 f16:2 16 32", (13, 1)),
+    "row_sums": ("row_sums", "f32:2 f32:1 i32:1 8 64", (13, 1)),
+    "running_sums": ("running_sums", "f32:2 f32:2 16 32", (13, 1)),
+    "gathered": ("gathered", "f32:2 i32:1 f32:2 32 64", (13, 1)),
+    "locked": ("locked", "i32:1 i32:1 i32:1 i32:1 128", (13, 1)),
+    "controlled": ("controlled", "f32:1 f32:1 i32 64", (13, 1)),
+    "attention": ("attention", "f16:3 f16:3 f16:3 f16:3 f32 64 32 32 0", (13, 1)),
+    "attention_causal": ("attention", "f16:3 f16:3 f16:3 f16:3 f32 64 32 32 1", (13, 1)),
+    "windows": ("windows", "f32:1 f32:1 16", (13, 3)),
+    "by_row": ("by_row", "f32:2 i32:1 f32:2 32 64", (13, 3)),
+    "added": ("added", "f32:2 f32:2 128", (13, 3)),
+    "scaled": ("scaled", "f8:2 e8:2 f8:2 e8:2 f32:2 128 128 64", (13, 3)),
+}
+"""Name -> kernel; its parameters (`f16:2` an array of rank 2, `f32` a scalar, a number a constant); first version."""
+
+EXPORTED: tuple[Version, ...] = ((13, 1), (13, 2), (13, 3), (13, 4))
+
+
+def cases() -> Iterator[tuple[str, Version]]:
+    """Each export in each version that has it."""
+    for name, (_, _, since) in EXPORTS.items():
+        yield from ((name, version) for version in EXPORTED if version >= since)
+
+
+@cache
+def exported(name: str, version: Version = (13, 3)) -> bytes:
+    """The bytecode of an export."""
+    ct = require_cutile()
+    from cuda.tile.compilation import CallingConvention, KernelSignature, export_kernel
+
+    from tests.cutile import kernels
+
+    kernel, words, _ = EXPORTS[name]
+    parameters = [_parameter(ct, word) for word in words.split()]
+    signature = KernelSignature(parameters, CallingConvention.cutile_python_v1(), name)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "kernel.tileirbc"
+        export_kernel(
+            getattr(kernels, kernel),
+            [signature],
+            str(path),
+            output_format="tileir_bytecode",
+            bytecode_version=f"{version[0]}.{version[1]}",
+            gpu_code="sm_100" if version < (13, 3) else None,
+        )
+        return path.read_bytes()
+
+
+def _parameter(ct: Any, word: str) -> Any:
+    from cuda.tile.compilation import ArrayConstraint, ScalarConstraint
+
+    kinds = {
+        "f16": ct.float16,
+        "bf16": ct.bfloat16,
+        "f32": ct.float32,
+        "f8": ct.float8_e4m3fn,
+        "e8": ct.float8_e8m0fnu,
+        "i32": ct.int32,
+    }
+    kind, _, rank = word.partition(":")
+    if kind not in kinds:
+        return int(word)
+    if not rank:
+        return ScalarConstraint(kinds[kind])
+    axes = int(rank)
+    return ArrayConstraint(
+        kinds[kind],
+        axes,
+        index_dtype=ct.int32,
+        stride_lower_bound_incl=0,
+        alias_groups=(),
+        may_alias_internally=False,
+        stride_constant=[None] * (axes - 1) + [1],
+        stride_divisible_by=[16] * (axes - 1) + [1],
+        shape_divisible_by=[16] * axes,
+        base_addr_divisible_by=16,
+    )

@@ -1,0 +1,77 @@
+"""Bytecode of cuTile: read and written again it is identical, its text says the same, and its ops verify."""
+
+from __future__ import annotations
+
+from collections import Counter
+from time import perf_counter
+
+import pytest
+
+from tests.cutile.exports import EXPORTED, EXPORTS, cases, exported
+from tests.support.ir import parse, print_custom
+from tileas_xdsl.diagnostics import place_in
+from tileas_xdsl.dialects.cuda_tile.rows import Version
+from tileas_xdsl.readers.tile_ir import read, write
+
+CASES = list(cases())
+
+
+@pytest.mark.parametrize(("name", "version"), CASES)
+def test_what_is_read_is_written_identically(name: str, version: Version) -> None:
+    data = exported(name, version)
+    module = read(data)
+    module.verify()
+    assert write(module) == data
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_the_text_says_the_same(name: str) -> None:
+    """Text has no places; what has none is written alike."""
+    module = read(exported(name))
+    printed = print_custom(module)
+    again = parse(printed)
+    assert again.is_structurally_equivalent(module)
+    assert print_custom(again) == printed
+    for op in module.walk():
+        op.location = again.location
+    assert write(again) == write(module)
+
+
+def test_a_module_needs_no_layout_where_cutile_numbers_as_ops_need_it() -> None:
+    kept = [case for case in CASES if "cuda_tile.layout" in str(read(exported(*case)))]
+    assert {name for name, _ in kept} <= {"controlled"}, "globals are numbered where the first op names them"
+
+
+def test_ops_know_their_places_in_python() -> None:
+    module = read(exported("double", EXPORTED[-1]))
+    places = {op.name: place_in(op.location) for op in module.walk()}
+    place = places["cuda_tile.store_view_tko"]
+    assert place is not None
+    assert place.filename.data.endswith("kernels.py")
+    line = next(number for number, text in enumerate(kernel_lines(), 1) if "ct.store(X" in text)
+    assert (place.line.data, place.column.data) == (line, 5)
+
+
+def kernel_lines() -> list[str]:
+    from tests.cutile import kernels
+
+    with open(kernels.__file__) as source:
+        return source.readlines()
+
+
+def test_what_a_helper_computes_is_a_call_site() -> None:
+    text = str(next(op for op in read(exported("elementwise")).walk() if op.name == "cuda_tile.exp").location)
+    assert "callsite" in text
+
+
+def test_together_the_kernels_have_most_ops() -> None:
+    found = Counter(op.name for name in EXPORTS for op in read(exported(name)).walk())
+    assert len(found) > 70
+
+
+def test_reading_is_quick() -> None:
+    data = exported("attention_causal")
+    read(data)
+    start = perf_counter()
+    read(data)
+    assert perf_counter() - start < 1

@@ -1,0 +1,1 @@
+"""Foreign files in, one dialect out, and back: no pass and no meaning is here."""
