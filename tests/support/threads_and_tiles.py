@@ -26,6 +26,7 @@ from tileas_xdsl.tools.machine_code.validation import differences, handed_over, 
 PROGRAMS = ROOT / "tests" / "threads" / "programs"
 
 AGENTS, ONE_AGENT, BEFORE_TMA = "sm_90a warp-specialize", "sm_90a unspecialize", "sm_80 unspecialize"
+AGENTS_BEFORE_TMA = "sm_80 warp-specialize"
 VARIANTS = (AGENTS, ONE_AGENT, BEFORE_TMA)
 """Target and strategy."""
 

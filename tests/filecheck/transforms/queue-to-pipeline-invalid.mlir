@@ -56,7 +56,7 @@ func.func @f(%x: tensor<8xf32>) {
   func.return
 }
 // CHECK: error: 'nv_tileaa.queue.put' op is one of the puts of a queue that has others in another agent region
-// CHECK-NEXT: help: use one queue for each agent region that puts, and one for each that gets
+// CHECK-NEXT: help: put from one agent region, and get in regions of one op
 
 // -----
 

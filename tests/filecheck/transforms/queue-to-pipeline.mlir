@@ -345,3 +345,28 @@ func.func @no_op(%x: tensor<8xf32>) {
 // CHECK-NEXT:    %r, %s = nv_tileas.async.pipeline.create_pipeline
 // CHECK-NEXT:    nv_tileaa.mark_for_reuse %p, %r attributes {partitions = array<i32: 2>}
 // CHECK-NEXT:    func.return
+
+// -----
+
+// Two regions that get take every stage each, and each has an iterator.
+func.func @two_consumers(%x: tensor<8xf32>) {
+  %q = nv_tileaa.create_queue : () -> !nv_tileaa.queue<[tensor<8xf32>], depth = 2>
+  nv_tileaa.execute attributes {num_agents_per_group = array<i32: 1, 1, 1>} {
+    nv_tileaa.queue.put %q, %x : (!nv_tileaa.queue<[tensor<8xf32>], depth = 2>, tensor<8xf32>) -> ()
+  }, {
+    %v = nv_tileaa.queue.get %q : (!nv_tileaa.queue<[tensor<8xf32>], depth = 2>) -> tensor<8xf32>
+  }, {
+    %w = nv_tileaa.queue.get %q : (!nv_tileaa.queue<[tensor<8xf32>], depth = 2>) -> tensor<8xf32>
+  } : () -> ()
+  func.return
+}
+
+// CHECK-LABEL: func.func @two_consumers(
+// CHECK-NEXT:    %q_p, %q_c = nv_tileas.async.pipeline.create_pipeline attributes {{{.*}}consumerGroupId = 1 : i8}
+// CHECK-NEXT:    %q_pi = nv_tileas.async.pipeline.create_iterator %q_p
+// CHECK-NEXT:    %[[FIRST:.*]] = nv_tileas.async.pipeline.create_iterator %q_c
+// CHECK-NEXT:    %[[OTHER:.*]] = nv_tileas.async.pipeline.create_iterator %q_c
+// CHECK:           %v, %consumed{{.*}} = nv_tileas.async.pipeline.consume_one %q_c, %[[FIRST]]
+// CHECK:           nv_tileas.async.pipeline.inc_iter %[[FIRST]]
+// CHECK:           %w, %consumed{{.*}} = nv_tileas.async.pipeline.consume_one %q_c, %[[OTHER]]
+// CHECK:           nv_tileas.async.pipeline.inc_iter %[[OTHER]]

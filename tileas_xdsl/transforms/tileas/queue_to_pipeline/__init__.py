@@ -68,15 +68,19 @@ class QueueToPipelinePass(ModulePass):
         without `execute` is left as it is.
 
     Refuses
-        A queue that flows through any other op than `execute`; turns of one side in two agent regions, or inside ops
-        that cannot carry an iterator; a slot index that does not count the turns; a view of a slot that escapes the
-        iteration, is held across as many gets as there are slots, or while a queue in the same storage is filled;
+        A queue that flows through any other op than `execute`; puts in two agent regions, gets in regions of two ops,
+        and turns inside ops that cannot carry an iterator; a slot index that does not count the turns; a view of a slot
+        that escapes the iteration, is held across as many gets as there are slots, or while a queue in the same storage
+        is filled;
         `mark_for_reuse` on something else than queues;
         iterators of different types that meet.
 
     `default_depth` is the number of slots of a queue that does not say.
 
     Choices
+        Several regions that get from one queue take every stage each, as several agents of a group do: the pipeline
+        names the first of them. Each region has an iterator.
+
         Puts by a group of several agents are refused, elected or not; so are turns in nested agents, and an `execute`
         in a loop with a queue from outside it. A get inside the body of a put is one turn of its side, advanced behind
         the outermost put.

@@ -48,7 +48,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ProducerWriteOp,
 )
 from tileas_xdsl.transforms.tileas.queue_to_pipeline.iterators import RotatingTurn
-from tileas_xdsl.transforms.tileas.queue_to_pipeline.plan import RewritePlan, Side, SidePlan, TurnOp, captured_arguments
+from tileas_xdsl.transforms.tileas.queue_to_pipeline.plan import RewritePlan, SidePlan, TurnOp, captured_arguments
 
 
 @dataclass(frozen=True)
@@ -143,6 +143,7 @@ class ExecuteToAgentSwitch(QueuePattern):
         for index, value in enumerate(op.captured):
             self._settle_captured(op, index, value, isolated)
         handed = [value for end in ends.values() for value in _values_of(end)]
+        handed = handed if isolated else list(dict.fromkeys(handed))
         bodies = [op.detach_region(region) for region in tuple(op.bodies)]
         for body in bodies:
             if body.first_block is not None:
@@ -197,21 +198,19 @@ class CreateQueueToPipeline(QueuePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: CreateQueueOp, rewriter: PatternRewriter) -> None:
         queue = self.plan.names.get(op.queue)
-        if queue is None or queue.sides[Side.PRODUCER] in self.rewriting.made:
+        if queue is None or queue.puts in self.rewriting.made:
             return
         pipeline = CreatePipelineOp(
             queue.depth,
-            producer_group=queue.sides[Side.PRODUCER].group,
-            consumer_group=queue.sides[Side.CONSUMER].group,
+            producer_group=queue.puts.group,
+            consumer_group=queue.gets[0].group,
             attributes=op.attributes,
         )
         pipeline.location = op.location
         rewriter.insert(pipeline, InsertPoint.before(op))
-        for side, token, letter in (
-            (queue.sides[Side.PRODUCER], pipeline.producer, "p"),
-            (queue.sides[Side.CONSUMER], pipeline.consumer, "c"),
-        ):
-            token.name_hint = _hint(op.queue, letter)
+        pipeline.producer.name_hint, pipeline.consumer.name_hint = _hint(op.queue, "p"), _hint(op.queue, "c")
+        for side in (queue.puts, *queue.gets):
+            token, letter = (pipeline.producer, "p") if side is queue.puts else (pipeline.consumer, "c")
             start: SSAValue | None = None
             if side.needs_iterator:
                 create = CreateIteratorOp(token, queue.payload_type)
@@ -235,7 +234,7 @@ class MarkForReuseOnTokens(QueuePattern):
         for index, operand in enumerate(operands):
             queue = self.plan.names.get(operand)
             if queue is not None:
-                end = self.rewriting.end_at(op, queue.sides[Side.PRODUCER])
+                end = self.rewriting.end_at(op, queue.puts)
                 if end is None:
                     return
                 operands[index] = end.token

@@ -2,7 +2,7 @@
 The plan of the queue rewrite: which queues become pipelines, and how each put and get names its stage. Touches nothing.
 
 A queue is followed from its `create_queue` through the operands that `execute` captures; whatever else takes one is
-refused. Each side of a queue, the puts and the gets, is then one of two kinds:
+refused. The gets of each agent region are a side of the queue, and so are its puts. A side is one of two kinds:
 
 * *rotating*: its turns come one after the other. An iterator counts them; it starts beside the pipeline, or at the
   entry of the agent region that holds the turns, and is carried by every `scf.for`, `scf.if` and `scf.while` around
@@ -62,7 +62,7 @@ class Side(Enum):
 
 @dataclass(eq=False)
 class SidePlan:
-    """One end of a queue: all its puts, or all its gets."""
+    """One end of a queue: all its puts, or all gets of an agent region."""
 
     queue: QueuePlan
     side: Side
@@ -87,7 +87,9 @@ class QueuePlan:
     payload: tuple[Attribute, ...]
     depth: int
     says_depth: bool
-    sides: dict[Side, SidePlan] = field(default_factory=dict[Side, SidePlan])
+    puts: SidePlan = field(init=False)
+    gets: list[SidePlan] = field(default_factory=list[SidePlan])
+    """At least one; several where several agent regions take every stage."""
     overlaid: dict[QueuePlan, None] = field(default_factory=dict["QueuePlan", None])
     """The queues whose slots lie in the same storage, in order: no put to one may come while a slot is in use here."""
 
@@ -143,8 +145,8 @@ def _plan_queue(plan: RewritePlan, op: CreateQueueOp, default_depth: int) -> Non
     turns = _follow(plan, queue)
     puts = [turn for turn in turns if isinstance(turn, PutOp)]
     gets = [turn for turn in turns if isinstance(turn, GetOp)]
-    queue.sides[Side.PRODUCER] = _plan_side(plan, queue, Side.PRODUCER, puts)
-    queue.sides[Side.CONSUMER] = _plan_side(plan, queue, Side.CONSUMER, gets)
+    queue.puts = _plan_side(plan, queue, Side.PRODUCER, puts)
+    queue.gets = [_plan_side(plan, queue, Side.CONSUMER, own) for own in _by_region(gets, op.parent_block())]
 
 
 def _follow(plan: RewritePlan, queue: QueuePlan) -> list[TurnOp]:
@@ -181,6 +183,22 @@ def captured_arguments(agents: ExecuteOp, index: int) -> Iterator[BlockArgument]
 # One side -------------------------------------------------------------------------------------------------------------
 
 
+def _by_region(gets: Sequence[TurnOp], home: Block | None) -> list[list[TurnOp]]:
+    """The gets of each region of the agents that take from a queue; all together where not all are in one op's."""
+    agents = {get: _agents_around(get, home) for get in gets}
+    if len(set(agents.values())) != 1 or None in agents.values():
+        return [list(gets)]
+    found: dict[Block | None, list[TurnOp]] = {}
+    for get, around in agents.items():
+        found.setdefault(None if around is None else _entry_around(get, around), []).append(get)
+    return list(found.values())
+
+
+def _agents_around(op: Operation, home: Block | None) -> Operation | None:
+    """The op whose agents run `op`, below the block `home`."""
+    return next((each for each in _ops_around(op, home) if AgentLikeOpInterface.of(each) is not None), None)
+
+
 def _plan_side(plan: RewritePlan, queue: QueuePlan, side: Side, turns: Sequence[TurnOp]) -> SidePlan:
     planned = SidePlan(queue, side, turns)
     home = queue.op.parent_block()
@@ -190,7 +208,7 @@ def _plan_side(plan: RewritePlan, queue: QueuePlan, side: Side, turns: Sequence[
         _check_turn(turn)
         _check_nesting(turn, around)
         _check_nested_turns(planned, turn, holder_of(turn), holders)
-        agents = next((op for op in around if AgentLikeOpInterface.of(op) is not None), None)
+        agents = _agents_around(turn, home)
         block = None if agents is None else _entry_around(turn, agents)
         if position == 0:
             planned.agents, planned.group = block, _check_group(turn, agents, block)
@@ -198,7 +216,7 @@ def _plan_side(plan: RewritePlan, queue: QueuePlan, side: Side, turns: Sequence[
             refuse(
                 turn,
                 f"is one of the {side.value} of a queue that has others in another agent region",
-                "use one queue for each agent region that puts, and one for each that gets",
+                "put from one agent region, and get in regions of one op",
             )
         if isinstance(turn, GetOp):
             _check_consumer(turn, planned)
@@ -388,7 +406,7 @@ def _check_reuse(plan: RewritePlan, op: MarkForReuseOp) -> None:
         if depth is not None:
             depths.append(depth)
         if queue is not None:
-            _hand_in(plan, _ops_around(op, queue.op.parent_block()), queue.sides[Side.PRODUCER])
+            _hand_in(plan, _ops_around(op, queue.op.parent_block()), queue.puts)
     if depths and min(depths) != max(depths):
         refuse(
             op,

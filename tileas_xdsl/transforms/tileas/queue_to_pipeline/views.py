@@ -42,7 +42,7 @@ from tileas_xdsl.interfaces import (
     AsyncRegionOpInterface,
     LoopLikeOpInterface,
 )
-from tileas_xdsl.transforms.tileas.queue_to_pipeline.plan import RewritePlan, Side, SidePlan
+from tileas_xdsl.transforms.tileas.queue_to_pipeline.plan import RewritePlan, SidePlan
 
 WAY_OUT = "read the tile into registers first (nv_tileas.convert_layout), or end its use where the get stands"
 
@@ -54,8 +54,7 @@ def plan_releases(plan: RewritePlan) -> None:
     Linear in the uses of views, times the queues in one storage. Raises `RefusedError` for a view that escapes, for a
     queue that has fewer slots than a consumer holds at once, and for storage that is filled while a view is held.
     """
-    for queue in plan.queues:
-        gets = queue.sides[Side.CONSUMER]
+    for gets in (gets for queue in plan.queues for gets in queue.gets):
         for position, get in enumerate(gets.turns):
             if not isinstance(get, GetOp):
                 continue
@@ -248,7 +247,7 @@ def _check_storage(plan: RewritePlan, gets: SidePlan, get: GetOp, last: Operatio
     queue in the same storage. A put of another agent comes at the earliest when this agent lets it.
     """
     for other in gets.queue.overlaid:
-        puts = other.sides[Side.PRODUCER]
+        puts = other.puts
         if puts.agents is gets.agents:
             between = next((put for put in puts.turns if _stands_between(plan, get, last, put)), None)
         else:
