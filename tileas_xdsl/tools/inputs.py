@@ -26,6 +26,9 @@ from tileas_xdsl.universe import TILEAS
 STDIN = "-"
 """The file name that stands for standard input."""
 
+TILE_IR = b"\x7fTileIR"
+"""How a file of bytecode begins."""
+
 MOST_MESSAGES = 10
 """The number of errors of one kind that are reported at once."""
 
@@ -104,8 +107,16 @@ def read_module(path: str, *, allow_unregistered: bool = False) -> ModuleOp:
 
 
 def read_text(path: str) -> str:
-    """The text of `path`. Raises `OSError`, and `InputError` for what is not UTF-8."""
+    """
+    The text of `path`; of bytecode of Tile IR its text, in which each op says its place in Python.
+
+    Raises `OSError`, and `InputError` for what is neither UTF-8 nor such bytecode.
+    """
     data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+    if data.startswith(TILE_IR):
+        from tileas_xdsl.tools.bytecode.text import text_of_bytecode
+
+        return text_of_bytecode(data, path)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

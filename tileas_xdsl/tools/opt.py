@@ -9,6 +9,8 @@
 Every op knows its file, line and column, so remarks and refusals of passes name them, and so does the report of
 `check-async`; there is no traceback. Exit status 0: the program is printed. 1: `check-async` found a mistake. 2: the
 input is wrong, or a pass refused it. 3: `check-async` could not decide. But for 0, nothing is printed or written.
+
+A FILE of bytecode of Tile IR is read as its text; an OUT that ends with `.tileirbc` is written as bytecode.
 """
 
 from __future__ import annotations
@@ -31,6 +33,9 @@ from tileas_xdsl.tools.pass_pipelines import apply_passes, passes_named
 from tileas_xdsl.tools.rendering import Source, diagnostic_lines, report_lines, text_of, write_lines
 from tileas_xdsl.transforms.checking.check_async import UnsafeError
 
+BYTECODE = ".tileirbc"
+"""How the name of a file of bytecode of Tile IR ends."""
+
 SEPARATOR = "// -----"
 """The line between programs of one file, as in MLIR's tools."""
 
@@ -48,16 +53,22 @@ def run(arguments: argparse.Namespace) -> int:
     passes = passes_named(arguments.passes)
     source = Source("<stdin>" if arguments.file == STDIN else arguments.file, read_text(arguments.file))
     printed: list[str] = []
+    modules: list[ModuleOp] = []
     for piece in _pieces(source.text) if arguments.split_input_file else [source.text]:
         context = full_context(allow_unregistered=arguments.allow_unregistered_dialect)
         module = parse_module(piece, source.name, context)
         status = _apply(passes, module, context, source)
         if status:
             return status
+        modules.append(module)
         printed.append(_printed(module, generic=arguments.print_op_generic))
     whole = f"{SEPARATOR}\n".join(printed)
     if arguments.out is None:
         sys.stdout.write(whole)
+    elif arguments.out.endswith(BYTECODE):
+        from tileas_xdsl.tools.bytecode.output import write_bytecode
+
+        write_bytecode(arguments.out, modules)
     else:
         write_text(arguments.out, whole)
     return 0

@@ -11,6 +11,6 @@ definitions of release 13.3 (NVIDIA/cuda-tile), and the writer of cuda-tile 1.7 
 from tileas_xdsl.readers.tile_ir.cursor import BytecodeError
 from tileas_xdsl.readers.tile_ir.reading import read
 from tileas_xdsl.readers.tile_ir.sections import MAGIC
-from tileas_xdsl.readers.tile_ir.writing import write
+from tileas_xdsl.readers.tile_ir.writing import NotWritableError, write
 
-__all__ = ["MAGIC", "BytecodeError", "read", "write"]
+__all__ = ["MAGIC", "BytecodeError", "NotWritableError", "read", "write"]

@@ -1,0 +1,1 @@
+"""Files of bytecode of Tile IR, as the commands read and write them."""

@@ -1,0 +1,37 @@
+"""
+Bytecode as text: every command reads it as it reads a file of MLIR.
+
+Each op says its place in Python, `loc("kernels.py":247:5)`, and so do remarks, refusals and findings about it.
+"""
+
+from __future__ import annotations
+
+from io import StringIO
+
+from xdsl.dialects.builtin import UNKNOWN_LOC, CallSiteLoc, LocationAttr
+from xdsl.ir import Attribute
+from xdsl.printer import Printer
+
+from tileas_xdsl.diagnostics import place_in
+from tileas_xdsl.readers.tile_ir import BytecodeError, read
+from tileas_xdsl.tools.errors import InputError
+
+
+def text_of_bytecode(data: bytes, name: str) -> str:
+    """The text of the module in `data`. Raises `InputError`, in one line that names the byte."""
+    try:
+        module = read(data)
+    except BytecodeError as error:
+        raise InputError([f"{name}: error: {error}"]) from None
+    for op in module.walk():
+        op.location = _plain(op.location)
+    text = StringIO()
+    Printer(stream=text, print_debuginfo=True).print_op(module)
+    return f"{text.getvalue()}\n"
+
+
+def _plain(location: Attribute) -> LocationAttr:
+    """The location without the scopes of debug information, which text does not have."""
+    if isinstance(location, CallSiteLoc):
+        return CallSiteLoc(_plain(location.callee), _plain(location.caller))
+    return place_in(location) or UNKNOWN_LOC
