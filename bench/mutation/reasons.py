@@ -21,6 +21,7 @@ CLOSES = ("nvvm.cp.async.commit.group", "nvvm.cp.async.bulk.commit.group", "rocd
 FENCES = ("nvvm.fence.proxy", "nvvm.fence.mbarrier.init")
 TENSOR_FENCE, REGISTERS = "nvvm.tcgen05.fence", "nvvm.setmaxregister"
 PERMIT, COLUMNS = "nvvm.tcgen05.relinquish_alloc_permit", "nvvm.tcgen05.dealloc"
+ARRIVE = "nvvm.mbarrier.arrive"
 COPY, EXPECT = "nvvm.cp.async.bulk.shared.cluster.global", "nvvm.mbarrier.arrive.expect_tx"
 INIT = "nvvm.mbarrier.init"
 
@@ -68,7 +69,9 @@ RULES: tuple[Rule, ...] = (
     (_changes("turn", REGISTERS), "nobody needs what it takes, and it gives nothing"),
     (_changes("count", INIT, what="more"), "nobody waits for the phase that lacks an arrival"),
     (_changes("count", REGISTERS), "the pool has enough for all who take, in any order"),
-    (_swaps(((COPY,), ("nvvm.mbarrier.arrive",))), "the phase waits for the bytes that are expected already"),
+    (_swaps(((ARRIVE,), (ARRIVE,))), "the arrivals are at two barriers, and nothing is touched between them"),
+    (_swaps(((ARRIVE,), ("llvm.store",))), "nobody who waits for the barrier touches what the store writes"),
+    (_swaps(((COPY,), (ARRIVE,))), "the phase waits for the bytes that are expected already"),
     (_swaps(((EXPECT,), (COPY, "scf.if"))), "the phase needs the arrival and the bytes, whichever comes first"),
     (_swaps(((COPY, EXPECT), ("nvvm.mbarrier.try_wait.parity",))), "the wait is for what another copy brings"),
     (_swaps(((COPY, EXPECT), (COPY, EXPECT))), "the two belong to different barriers"),

@@ -90,11 +90,14 @@ def test_the_page_has_all_mutants() -> None:
 NOT_EXPLORED = {
     "barrier-over-lds-transfers.good.mlir",
     "barrier-without-counters.good.mlir",
+    "cleared-by-one-thread.good.mlir",
     "copy-in-two-groups.good.mlir",
     "descriptor-of-the-next-group.good.mlir",
     "external-arrays-alias.good.mlir",
     "first-block-of-causal.good.mlir",
     "read-before-grid-wait.good.mlir",
+    "rows-by-thread.good.mlir",
+    "scratch-of-the-block.good.mlir",
     "split-loop-tail.good.mlir",
     "stored-and-loaded-back.good.mlir",
 }
