@@ -4,8 +4,8 @@
 // level: nv_tileaa queues
 // between: nv_tileaa.queue.put, nv_tileaa.create_queue
 // mirrors: general: a ring with one producer that gets a second one
-// happened: The barriers of a ring count one producer. Each of two waits for the same empty slot, and nothing orders
-//   them: both fill it, and the phases of its barriers get ahead of whoever takes the tiles out.
+// happened: The barriers of a ring count one producer. Each of two waits for the same empty slot, and both fill it. The
+//   phases of its barriers then get ahead of the consumer.
 // wrong: Two agents put into a queue of one slot.
 // says: nv_tileaa.queue.put
 // fix: Give each producer a queue of its own.
