@@ -15,11 +15,36 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tileas_xdsl.front_door import check, parse, run, simulate, timeline, tokens, transform
+    from tileas_xdsl.front_door import (
+        Error,
+        Kernel,
+        check,
+        compile,
+        load,
+        parse,
+        run,
+        simulate,
+        timeline,
+        tokens,
+        transform,
+    )
 
     __version__: str
 
-__all__ = ["__version__", "check", "parse", "run", "simulate", "timeline", "tokens", "transform"]
+__all__ = [
+    "Error",
+    "Kernel",
+    "__version__",
+    "check",
+    "compile",
+    "load",
+    "parse",
+    "run",
+    "simulate",
+    "timeline",
+    "tokens",
+    "transform",
+]
 
 
 def __getattr__(name: str) -> Any:

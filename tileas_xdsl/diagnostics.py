@@ -40,6 +40,10 @@ SOFT_FAILURE = 4
 """Bit 2 of a pass's status entry: the pass left something undone that a later pass must not rely on."""
 
 
+class Error(Exception):
+    """What is raised where a program, an argument, an option or this machine does not allow what was asked for."""
+
+
 class Severity(IntEnum):
     """The severity of a diagnostic. A remark and an error have the numbers of TileAS's diagnostic engine."""
 
@@ -120,7 +124,7 @@ class Diagnostic:
         return f"{prefix}{self.severity.label}: {subject}{self.message}{help_line}"
 
 
-class RefusedError(PassFailedException):
+class RefusedError(PassFailedException, Error):
     """A pass refused to run, before it changed anything. Holds one or more diagnostics."""
 
     diagnostics: tuple[Diagnostic, ...]

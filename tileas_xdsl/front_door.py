@@ -7,12 +7,13 @@ The front door: what `import tileas_xdsl as tileas` gives to a script or a noteb
     tileas.run(faster, {"n": 4, "src": array})           # an outcome: results, arrays, violations
     tileas.simulate(faster, [None, None, 4])             # cycles
     tileas.timeline(faster, {"n": 4}, target="sm_90")    # a picture
+    kernel = tileas.compile("gemm.mlir")                 # code, contract, report, verdict
 
 All that execute a function take its arguments in one way: as a mapping from names (or from ids and extents of the
 grid, `ctaid.x`), or as a sequence by position, in which None stands for an argument that is left out. Reports,
 timelines and token graphs show themselves in a notebook.
 
-Errors are exceptions whose messages name the file, line and column: `InputError` for text, `ArgumentError` for
+All errors are an `Error`. Their messages name the file, line and column: `InputError` for text, `ArgumentError` for
 arguments, `PassFailedException` (of which `RefusedError` is one) for passes, `UnsupportedError` for ops without a
 meaning.
 """
@@ -29,11 +30,19 @@ from xdsl.passes import ModulePass
 
 from tileas_xdsl.checker.verdict import checking
 from tileas_xdsl.checker.verdict.report import Report
+from tileas_xdsl.diagnostics import Error as Error
+from tileas_xdsl.kernels.compiling import Request
+from tileas_xdsl.kernels.kernel import Kernel as Kernel
+from tileas_xdsl.kernels.kernel import kernel_of, loaded
 from tileas_xdsl.machine import running
 from tileas_xdsl.machine.arguments import Arguments, find_function, named_arguments
 from tileas_xdsl.machine.running import Outcome
 from tileas_xdsl.machine.time.simulation import TimedRun
+from tileas_xdsl.pipelines import Strategy
+from tileas_xdsl.tools.compile import Options
+from tileas_xdsl.tools.errors import MissingFileError
 from tileas_xdsl.tools.inputs import full_context, parse_module, read_module
+from tileas_xdsl.tools.machine_code import CHECK_SECONDS
 from tileas_xdsl.tools.pass_pipelines import apply_passes, passes_named
 from tileas_xdsl.tools.time_limit import TIMEOUT
 from tileas_xdsl.tools.timeline import timed_run_of
@@ -53,11 +62,60 @@ def parse(source: str | Path, *, allow_unregistered: bool = False) -> ModuleOp:
     The verified module in a file, or in a text: a `str` is a file if it ends in `.mlir` and has one line.
 
     Every op knows its file, line and column. Raises `InputError` for what does not parse or verify or uses a value
-    before its definition, and `OSError` where a file cannot be read.
+    before its definition, `MissingFileError` and other `OSError`s where a file cannot be read.
     """
     if isinstance(source, Path) or (source.endswith(".mlir") and "\n" not in source):
-        return read_module(str(source), allow_unregistered=allow_unregistered)
+        try:
+            return read_module(str(source), allow_unregistered=allow_unregistered)
+        except FileNotFoundError:
+            raise MissingFileError([f"{source}: error: no such file or directory"]) from None
     return parse_module(source, TEXT, full_context(allow_unregistered=allow_unregistered))
+
+
+def compile(
+    program: str | Path | ModuleOp,
+    *,
+    target: str | None = None,
+    function: str | None = None,
+    strategy: Strategy = "warp-specialize",
+    num_stages: int = 4,
+    sub_tiles: int = 1,
+    dynamic_persistent: bool = False,
+    num_warps: int = 4,
+    threads: int = 1,
+    ptxas: str | None = None,
+    check: bool = True,
+    timeout: float | None = CHECK_SECONDS,
+    cache: bool = True,
+) -> Kernel:
+    """
+    The kernel `function` (None: the only one) of a program, compiled for `target`.
+
+    `program` is as for `parse`, or a module. Without a target it is that of the program, else the GPU of this machine,
+    else sm_90a. The options are those of `tileas compile`; `check` and `timeout` say whether its threads are checked,
+    and for how many seconds of processor time. With `cache` the result is kept on disk, and found there next time.
+    Raises `InputError` for a program that is wrong or refused, and `UnsafeCodeError` for threads that are wrong.
+    """
+    options = Options(
+        target=target or "",
+        strategy=strategy,
+        num_stages=num_stages,
+        sub_tiles=sub_tiles,
+        dynamic_persistent=dynamic_persistent,
+        num_warps=num_warps,
+        threads=threads,
+    )
+    request = Request(target=target, options=options, ptxas=ptxas, is_checked=check, seconds=timeout)
+    return kernel_of(program, request, function=function, is_cached=cache)
+
+
+def load(file: str | Path, *, function: str | None = None) -> Kernel:
+    """
+    The kernel in a file that `tileas compile` wrote (`.ll`, `.ptx`, `.cubin`), with its launch contract beside it.
+
+    Raises `MissingFileError`, and `InputError` for files that are none of these.
+    """
+    return loaded(file, function=function)
 
 
 def transform(module: ModuleOp, passes: str | Sequence[ModulePass]) -> ModuleOp:

@@ -22,11 +22,12 @@ from tempfile import TemporaryFile
 from tileas_xdsl.backend import code_generation_child
 from tileas_xdsl.backend.code_generation_child import NO_LLVMLITE, SEPARATOR
 from tileas_xdsl.backend.nvptx import TRIPLE, Chip
+from tileas_xdsl.diagnostics import Error
 
 PIP_COMMAND = "pip install 'tileas-xdsl[ptx]'"
 
 
-class CodeGenerationError(Exception):
+class CodeGenerationError(Error):
     """There is no PTX; the message says why, in LLVM's words where it is LLVM's reason."""
 
 

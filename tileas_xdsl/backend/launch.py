@@ -1,12 +1,7 @@
 """
-The launch contract of kernels, for whoever calls them: what the host has to pass and to keep.
+The launch contract of kernels (`contract.py`), read from a module of `llvm`.
 
-    { "name": "scale", "block": [32, 1, 1], "grid": "any", "dynamic_shared_bytes": 0,
-      "parameters": [ { "name": "src", "kind": "buffer", "type": "f32", "shape": [null, 8], ... },
-                      { "name": "src", "kind": "number", "type": "i64", "is": "size 0" } ] }
-
-A `null` is a number that another parameter gives. Buffers begin at a multiple of 16 bytes.
-Source: CUDA Driver API, `cuLaunchKernel`.
+Buffers begin at a multiple of 16 bytes; sizes and strides that their types leave open follow them as numbers.
 """
 
 from __future__ import annotations
@@ -27,6 +22,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import PassFailedException
 
+from tileas_xdsl.backend.contract import Buffer, KernelContract, Number, Parameter, Pointer, TensorMap
 from tileas_xdsl.backend.llvm_ir.attributes import is_kernel
 from tileas_xdsl.dialects.tensor_maps import TensorMapError, tensor_map_of
 from tileas_xdsl.dialects.upstream import address_space
@@ -35,29 +31,25 @@ NAME, TYPE, NUMBER = "tileas.name", "tileas.type", "tileas.number"
 """Attributes of a kernel's arguments: its name in the program, the type of the buffer, which number of it this is."""
 SHARED_BYTES = "tileas.shared_bytes"
 """The attribute of a kernel that says how much shared memory of open size it needs."""
-BUFFER_ALIGNMENT = 16
-
-Contract = dict[str, Any]
 
 
-def contracts_of(module: ModuleOp) -> Iterator[Contract]:
+def contracts_of(module: ModuleOp) -> Iterator[KernelContract]:
     """The contract of each kernel of a module of `llvm`."""
     dynamic = any(_is_dynamic(op) for op in module.ops)
     for op in module.ops:
         if isinstance(op, llvm.FuncOp) and is_kernel(op) and op.body.blocks:
-            yield {
-                "name": op.sym_name.data,
-                "grid": "any",
-                "block": _dimensions(op.attributes.get("nvvm.reqntid")),
-                "cluster": _dimensions(op.attributes.get("nvvm.cluster_dim")),
-                "dynamic_shared_bytes": _needed(op) if dynamic else 0,
-                "parameters": list(_parameters(op)),
-            }
+            yield KernelContract(
+                name=op.sym_name.data,
+                block=_dimensions(op.attributes.get("nvvm.reqntid")),
+                cluster=_dimensions(op.attributes.get("nvvm.cluster_dim")),
+                dynamic_shared_bytes=_needed(op) if dynamic else 0,
+                parameters=tuple(_parameters(op)),
+            )
 
 
-def _needed(op: llvm.FuncOp) -> int | str:
+def _needed(op: llvm.FuncOp) -> int | None:
     said = op.attributes.get(SHARED_BYTES)
-    return cast("IntegerAttr[Any]", said).value.data if isinstance(said, IntegerAttr) else "the host's choice"
+    return cast("IntegerAttr[Any]", said).value.data if isinstance(said, IntegerAttr) else None
 
 
 def _is_dynamic(op: object) -> bool:
@@ -67,14 +59,15 @@ def _is_dynamic(op: object) -> bool:
     return isinstance(op.global_type, llvm.LLVMArrayType) and op.global_type.size.data == 0
 
 
-def _dimensions(value: Attribute | None) -> list[int] | None:
+def _dimensions(value: Attribute | None) -> tuple[int, int, int] | None:
     if not isinstance(value, DenseArrayBase):
         return None
     given = [int(number) for number in cast("DenseArrayBase[Any]", value).iter_values()]
-    return [*given, 1, 1][:3]
+    x, y, z = [*given, 1, 1][:3]
+    return x, y, z
 
 
-def _parameters(op: llvm.FuncOp) -> Iterator[Contract]:
+def _parameters(op: llvm.FuncOp) -> Iterator[Parameter]:
     attributes: Sequence[Mapping[str, Attribute]] = [{} for _ in op.function_type.inputs]
     if isinstance(op.arg_attrs, ArrayAttr):
         attributes = [each.data for each in op.arg_attrs.data]
@@ -82,41 +75,49 @@ def _parameters(op: llvm.FuncOp) -> Iterator[Contract]:
         named = given.get(NAME)
         hint = op.body.blocks[0].args[number].name_hint
         name = named.data if isinstance(named, StringAttr) else hint or f"argument {number}"
-        yield {"name": name, **_kind(type_, given)}
+        yield _parameter(name, type_, given)
 
 
-def _kind(type_: Attribute, given: Mapping[str, Attribute]) -> Contract:
+def _parameter(name: str, type_: Attribute, given: Mapping[str, Attribute]) -> Parameter:
     buffer, number = given.get(TYPE), given.get(NUMBER)
     if isinstance(number, StringAttr):
-        return {"kind": "number", "type": str(type_), "is": number.data}
+        return Number(name=name, type=str(type_), of=number.data)
     if isinstance(buffer, MemRefType):
-        return _buffer(cast("MemRefType[Attribute]", buffer))
+        return _buffer(name, cast("MemRefType[Attribute]", buffer))
     if "llvm.byval" in given:
-        return {"kind": "tensor map", "bytes": 128, "alignment": 64, **_map(given)}
+        return _map(name, given)
     if isinstance(type_, llvm.LLVMPointerType):
-        return {"kind": "pointer", "address_space": address_space(type_)}
-    return {"kind": "number", "type": str(type_)}
+        return Pointer(name=name, address_space=address_space(type_))
+    return Number(name=name, type=str(type_))
 
 
-def _map(given: Mapping[str, Attribute]) -> Contract:
-    """What the map is of, where the kernel says it (`dialects.tensor_maps`), dimensions in the order of the array."""
+def _map(name: str, given: Mapping[str, Attribute]) -> TensorMap:
+    """A map, and what it is of where the kernel says it (`dialects.tensor_maps`)."""
     try:
         map_ = tensor_map_of(given)
     except TensorMapError as error:
         raise PassFailedException(f"error: an argument {error}") from None
     if map_ is None:
-        return {}
-    shape = [None if size == DYNAMIC_INDEX else size for size in map_.array.get_shape()]
-    return {"type": str(map_.array.element_type), "shape": shape, "box": list(map_.box), "swizzle": map_.swizzle}
+        return TensorMap(name=name)
+    return TensorMap(
+        name=name,
+        type=str(map_.array.element_type),
+        shape=tuple(_open_or(size) for size in map_.array.get_shape()),
+        box=tuple(map_.box),
+        swizzle=map_.swizzle,
+    )
 
 
-def _buffer(type_: MemRefType[Attribute]) -> Contract:
+def _buffer(name: str, type_: MemRefType[Attribute]) -> Buffer:
     strides = type_.get_strides()
-    return {
-        "kind": "buffer",
-        "type": str(type_.element_type),
-        "shape": [None if size == DYNAMIC_INDEX else size for size in type_.get_shape()],
-        "strides": list(strides) if strides is not None else None,
-        "offset": type_.get_offset(),
-        "alignment": BUFFER_ALIGNMENT,
-    }
+    return Buffer(
+        name=name,
+        type=str(type_.element_type),
+        shape=tuple(_open_or(size) for size in type_.get_shape()),
+        strides=tuple(strides) if strides is not None else None,
+        offset=type_.get_offset(),
+    )
+
+
+def _open_or(size: int) -> int | None:
+    return None if size == DYNAMIC_INDEX else size

@@ -16,10 +16,10 @@ from tileas_xdsl.backend.code_generation import CodeGenerationError, MissingLLVM
 from tileas_xdsl.backend.llvm_ir import llvm_ir_of
 from tileas_xdsl.backend.nvptx import Chip
 from tileas_xdsl.backend.shared_memory import refuse_too_much
-from tileas_xdsl.diagnostics import refuse
+from tileas_xdsl.diagnostics import Error, refuse
 
 
-class NoPTXError(PassFailedException):
+class NoPTXError(PassFailedException, Error):
     """There is no PTX of the module, and no op alone is to blame."""
 
 

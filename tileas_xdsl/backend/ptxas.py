@@ -19,13 +19,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tileas_xdsl.diagnostics import Error
+
 VARIABLE = "TILEAS_PTXAS"
 WHEELS = ("nvidia/cu13/bin", "nvidia/cuda_nvcc/bin", "triton/backends/nvidia/bin")
 """Where wheels put it, below the site-packages."""
 PIP_COMMAND = "pip install nvidia-cuda-nvcc-cu12"
 
 
-class AssemblerError(Exception):
+class AssemblerError(Error):
     """There is no cubin; the message says why."""
 
 

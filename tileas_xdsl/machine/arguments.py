@@ -29,6 +29,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region
 
+from tileas_xdsl.diagnostics import Error
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.core.meaning import facts_of, load_dialect
 from tileas_xdsl.machine.core.memory import MemoryObject, View, require_addressable
@@ -45,7 +46,7 @@ DYNAMIC_EXTENT = 1024
 """The extent that a dynamic dimension of an array argument gets when only addresses matter."""
 
 
-class ArgumentError(Exception):
+class ArgumentError(Error):
     """The caller's arguments do not fit the function. The message names the argument and the way out."""
 
 

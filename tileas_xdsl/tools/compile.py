@@ -29,6 +29,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, get_args
@@ -50,7 +51,7 @@ from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
 from tileas_xdsl.pipelines import Strategy, TileIRPass
 from tileas_xdsl.tools import machine_code
 from tileas_xdsl.tools.errors import InputError
-from tileas_xdsl.tools.inputs import full_context, read_module
+from tileas_xdsl.tools.inputs import STDIN, full_context, parse_module, read_text
 from tileas_xdsl.tools.machine_code.default_target import DEFAULT_CHIP, DEFAULT_TARGET, chosen_target
 from tileas_xdsl.tools.main import without_collector
 from tileas_xdsl.tools.output_files import write_files, write_text
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
 OF_THE_DRIVER = ("num_warps", "num_ctas", "opt_level", "v2_opt_level", "index_bitwidth", "enable_random_delay")
 """Options of TileAS' driver that are no options of ours; `TileIRPass` has their help, and says which have an effect."""
 
+SCHEDULED = "tileas-generate-schedule"
 TARGET = ComputeCapabilityAttr.name
 """The attribute of a module that says what it is compiled for."""
 
@@ -109,55 +111,169 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _compile(arguments: argparse.Namespace) -> int:
     wanted = machine_code.wanted(arguments)
-    module = read_module(arguments.file)
+    name = "<stdin>" if arguments.file == STDIN else arguments.file
+    text = read_text(arguments.file)
+    module = parse_module(text, name, full_context())
     chosen = chosen_target(arguments.target, module, is_machine_code=wanted is not None)
     arguments.target = chosen.name
     machine_code.refuse_what_cannot_be_had(arguments, wanted)
-    driver = TileIRPass(
-        compute_capability=arguments.target,
-        pipeline_strategy=arguments.strategy,
-        unspecialized_pipeline_num_stages=arguments.num_stages,
+    options = Options(
+        target=chosen.name,
+        strategy=arguments.strategy,
+        num_stages=arguments.num_stages,
         sub_tiles=arguments.sub_tiles,
         dynamic_persistent=arguments.dynamic_persistent,
-        layouts=wanted is not None,
-        threads=wanted is not None,
+        threads=arguments.threads,
         remarks=arguments.remarks,
-        **{name: getattr(arguments, name) for name in OF_THE_DRIVER},
+        **{option: getattr(arguments, option) for option in OF_THE_DRIVER},
     )
-    driver.refuse_unknown_target()
-    driver.refuse_unbuilt_options()
-    say_target(module, chosen.name)
-    steps = driver.steps() if wanted is None else machine_code.steps(driver, module, arguments.threads)
-    context = full_context()
     is_judged = wanted is not None and not arguments.no_check
-    tiles = module.clone() if is_judged and machine_code.has_tiles(module) else None
-    threads: ModuleOp | None = None
     written: dict[str, str] = {}
-    decisions: list[str] = [] if chosen.line is None else [chosen.line]
-    with recorded_diagnostics() as said:
-        for number, step in enumerate(steps):
-            if step.name == machine_code.TO_KERNELS:
-                decisions += agents_of(module)
-            if step.name == machine_code.TO_LLVM and is_judged:
-                threads = module.clone()
-            is_verified = machine_code.is_verified_by_next(step.name, wanted) and arguments.save_temps is None
-            _apply(step, module, context, verify=not is_verified)
-            decisions += decisions_behind(step.name, module)
-            if arguments.save_temps is not None:
-                written[f"{number:02}-{step.name}.mlir"] = printed(module)
+    keep = keeping(written) if arguments.save_temps is not None else None
+    programs = machine_code.programs_of(module) if wanted is not None else {}
+    done = lowered(module, options, wanted, is_judged=is_judged, keep=keep)
+    decisions = [*filter(None, [chosen.line]), *done.decisions]
     if wanted is None:
-        decisions += agents_of(module)
-        files = {arguments.out: printed(module).encode()}
+        files: dict[str | None, bytes] = {arguments.out: printed(module).encode()}
     else:
-        files, lines = machine_code.files(wanted, module, arguments, _judge(arguments, tiles, threads))
-        decisions += lines
+        how = machine_code.HowCoded(
+            source=arguments.file,
+            target=chosen.name,
+            ptxas=arguments.ptxas,
+            programs=programs,
+            loops=done.loops,
+        )
+        code = machine_code.code_of(module, {wanted}, how, done.judge(arguments.check_timeout) if is_judged else None)
+        program = {"name": name, "text": text, "options": asdict(options)}
+        files = machine_code.files(arguments.out, wanted, code, chosen.name, program)
+        decisions += code.lines
     _write(arguments, files, written)
     stream = sys.stderr if arguments.out is None else sys.stdout
     for line in decisions:
         print(line, file=stream)
     if arguments.remarks:
-        _show(said)
+        _show(done.said)
     return 0
+
+
+# Passes ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What decides how a program is compiled, but for the kind of the result."""
+
+    target: str
+    strategy: Strategy = "warp-specialize"
+    num_stages: int = 4
+    """The most stages."""
+    sub_tiles: int = 1
+    dynamic_persistent: bool = False
+    threads: int = 1
+    """Threads a block of kernels that have no tiles."""
+    num_warps: int = 4
+    num_ctas: int = 1
+    opt_level: int = 2
+    v2_opt_level: int = 0
+    index_bitwidth: int = 32
+    enable_random_delay: bool = False
+    remarks: bool = False
+    """Whether passes remark on what they leave."""
+
+    def driver(self, *, to_threads: bool) -> TileIRPass:
+        """
+        The driver of the family. Raises `PassFailedException` for a target that does not exist, and for options that
+        no pass reads.
+        """
+        driver = TileIRPass(
+            compute_capability=self.target,
+            pipeline_strategy=self.strategy,
+            unspecialized_pipeline_num_stages=self.num_stages,
+            sub_tiles=self.sub_tiles,
+            dynamic_persistent=self.dynamic_persistent,
+            layouts=to_threads,
+            threads=to_threads,
+            remarks=self.remarks,
+            **{name: getattr(self, name) for name in OF_THE_DRIVER},
+        )
+        driver.refuse_unknown_target()
+        driver.refuse_unbuilt_options()
+        return driver
+
+
+@dataclass(kw_only=True)
+class Lowered:
+    """What became of a program on its way down, and what was decided."""
+
+    options: Options
+    decisions: list[str]
+    loops: list[LoopDecision]
+    said: list[Diagnostic]
+    """Remarks and warnings of the passes."""
+    tiles: ModuleOp | None
+    """The program as it was, where it has tiles and its threads are judged."""
+    threads: ModuleOp | None
+    """The threads that are judged; None where nobody shall."""
+
+    def judge(self, seconds: float | None) -> machine_code.Judge | None:
+        """What judges the threads, within that processor time each."""
+        if self.threads is None:
+            return None
+        tiles, threads = self.tiles, self.threads
+
+        def judge() -> Mapping[str, Worth]:
+            from tileas_xdsl.tools.machine_code.validation import worth_of
+
+            return worth_of(tiles, threads, self.options.threads, seconds)
+
+        return judge
+
+
+def lowered(
+    module: ModuleOp,
+    options: Options,
+    wanted: str | None,
+    *,
+    is_judged: bool = False,
+    keep: Callable[[ModulePass, ModuleOp], None] | None = None,
+) -> Lowered:
+    """
+    Run the passes on `module`, in place: down to `llvm` where machine code of a kind is wanted, else to agents. `keep`
+    is handed the module behind each pass. Raises `InputError` where a pass refuses.
+    """
+    driver = options.driver(to_threads=wanted is not None)
+    say_target(module, options.target)
+    steps = driver.steps() if wanted is None else machine_code.steps(driver, module, options.threads)
+    context = full_context()
+    done = Lowered(options=options, decisions=[], loops=[], said=[], tiles=None, threads=None)
+    if is_judged and machine_code.has_tiles(module):
+        done.tiles = module.clone()
+    with recorded_diagnostics() as said:
+        for step in steps:
+            if step.name == machine_code.TO_KERNELS:
+                done.decisions += agents_of(module)
+            if step.name == machine_code.TO_LLVM and is_judged:
+                done.threads = module.clone()
+            is_verified = machine_code.is_verified_by_next(step.name, wanted) and keep is None
+            _apply(step, module, context, verify=not is_verified)
+            done.decisions += decisions_behind(step.name, module)
+            if step.name == SCHEDULED:
+                done.loops += loops_of(module)
+            if keep is not None:
+                keep(step, module)
+    if wanted is None:
+        done.decisions += agents_of(module)
+    done.said = said
+    return done
+
+
+def keeping(texts: dict[str, str]) -> Callable[[ModulePass, ModuleOp], None]:
+    """What keeps the text behind each pass: `00-tileas-queue-to-pipeline.mlir` and so on."""
+
+    def keep(step: ModulePass, module: ModuleOp) -> None:
+        texts[f"{len(texts):02}-{step.name}.mlir"] = printed(module)
+
+    return keep
 
 
 def say_target(module: ModuleOp, target: str) -> None:
@@ -165,21 +281,6 @@ def say_target(module: ModuleOp, target: str) -> None:
     capability = compute_capability(target)
     if capability is not None and all(compute_capability_of(function) is None for function in functions_in(module)):
         module.attributes[TARGET] = ComputeCapabilityAttr(IntAttr(capability))
-
-
-def _judge(
-    arguments: argparse.Namespace, tiles: ModuleOp | None, threads: ModuleOp | None
-) -> machine_code.Judge | None:
-    """What judges the threads that `tiles` have become; None where nobody shall."""
-    if threads is None:
-        return None
-
-    def judge() -> Mapping[str, Worth]:
-        from tileas_xdsl.tools.machine_code.validation import worth_of
-
-        return worth_of(tiles, threads, arguments.threads, arguments.check_timeout)
-
-    return judge
 
 
 def _apply(step: ModulePass, module: ModuleOp, context: Context, *, verify: bool) -> None:
@@ -224,18 +325,47 @@ def printed(module: ModuleOp) -> str:
 
 def decisions_behind(name: str, module: ModuleOp) -> Iterator[str]:
     """What the pass `name`, which has just run, has decided; a line each."""
-    if name == "tileas-generate-schedule":
-        yield from (_interval(loop) for loop in scheduled_loops(module))
+    if name == SCHEDULED:
+        yield from (loop.line for loop in loops_of(module))
     if name == "tileas-assign-buffers":
         yield from (line for function in functions_in(module) for line in _bytes(function))
 
 
-def _interval(loop: Operation) -> str:
-    found = loop.attributes[SCHEDULE]
-    assert isinstance(found, DictionaryAttr)
-    stages, interval, bound = (_word(found.data.get(key)) for key in ("stages", "ii", "bound"))
-    plural = "s" * (stages != "1")
-    return f"{_place(loop)}loop: {stages} stage{plural}, a turn every {interval} cycles ({bound})"
+@dataclass(frozen=True)
+class LoopDecision:
+    """What the scheduler has decided of a loop: its stages, how often a turn begins, and what binds."""
+
+    function: str
+    place: str
+    stages: int
+    cycles: int
+    """From one turn to the next."""
+    bound: str
+
+    @property
+    def line(self) -> str:
+        """The decision, for people."""
+        plural = "s" * (self.stages != 1)
+        return f"{self.place}loop: {self.stages} stage{plural}, a turn every {self.cycles:,} cycles ({self.bound})"
+
+
+def loops_of(module: ModuleOp) -> Iterator[LoopDecision]:
+    """What the scheduler has decided of each loop of a module that has just been scheduled."""
+    for loop in scheduled_loops(module):
+        found = loop.attributes[SCHEDULE]
+        assert isinstance(found, DictionaryAttr)
+        stages, cycles = (_number(found.data.get(key)) for key in ("stages", "ii"))
+        yield LoopDecision(_function_around(loop), _place(loop), stages, cycles, _word(found.data.get("bound")))
+
+
+def _function_around(op: Operation) -> str:
+    node: Operation | None = op
+    while node is not None:
+        view = FunctionOpInterface.of(node)
+        if view is not None:
+            return view.function_name
+        node = node.parent_op()
+    return "?"
 
 
 def _bytes(function: Operation) -> Iterator[str]:

@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, MultipleSpansParseError, ParseError
 from xdsl.utils.lexer import Span
 
-from tileas_xdsl.diagnostics import Diagnostic, RefusedError, location_of, printable
+from tileas_xdsl.diagnostics import Diagnostic, Error, RefusedError, location_of, printable
 
 INPUT_ERROR = 2
 """Exit status for whatever the command cannot read or do."""
@@ -33,7 +33,7 @@ TOO_DEEP = "operations or calls nest too deeply: more than about 160 loops, or a
 """The error message for a program that exceeds Python's recursion limit."""
 
 
-class InputError(Exception):
+class InputError(Error):
     """The input is wrong; holds complete messages, `file:line:col: error: text` each."""
 
     messages: tuple[str, ...]
@@ -49,6 +49,10 @@ class UnsafeCodeError(InputError):
     """What would be written is unsafe, or computes other numbers; the messages hold the witness."""
 
     status = 1
+
+
+class MissingFileError(InputError, FileNotFoundError):
+    """There is no such file."""
 
 
 class OutOfTimeError(InputError):

@@ -1,6 +1,7 @@
 """
 The `tileas` command. (Stock `xdsl-opt` finds our passes as well; `tileas opt` says more where something is wrong.)
 
+    tileas cache             compiled kernels that are kept
     tileas check FILE        races and deadlocks, or a proof that there are none
     tileas compile FILE      the TileAS family on it, and what was decided
     tileas course check N    the exercises of the course, judged
@@ -37,6 +38,7 @@ from functools import cache
 from importlib import import_module
 
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
+    "cache": ("kernel.cache", "show where compiled kernels are kept, or remove them"),
     "check": ("check", "find races and deadlocks, each with a witness, or prove that there are none"),
     "compile": ("compile", "run the TileAS family on a program, and say what was decided"),
     "course": ("course", "start an exercise of the course, and judge what became of it"),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 from xdsl.ir import Operation
 
-from tileas_xdsl.diagnostics import location_of, op_name
+from tileas_xdsl.diagnostics import Error, location_of, op_name
 from tileas_xdsl.machine.core.evidence import Misuse
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Violation:
         return violation_key(self.kind, (party.op for party in self.parties))
 
 
-class UndecidedError(Exception):
+class UndecidedError(Error):
     """The machine cannot go on: a branch or an address depends on data that is not known when only checking."""
 
     def __init__(self, op: Operation, reason: str) -> None:
@@ -127,7 +127,7 @@ class BlockDependentError(Exception):
         super().__init__(f"'{op_name(op)}' op {reason}")
 
 
-class UnsupportedError(Exception):
+class UnsupportedError(Error):
     """The input holds an op to which nobody has given a meaning, or uses one in a way that has none."""
 
     def __init__(self, op: Operation, reason: str) -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,17 +19,21 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
+from tileas_xdsl.analysis.memory.program_axes import TileAxis, program_axes
+from tileas_xdsl.backend.contract import ProgramAxis
 from tileas_xdsl.backend.launch import contracts_of
 from tileas_xdsl.backend.llvm_ir import llvm_ir_of
 from tileas_xdsl.backend.nvptx import Chip
 from tileas_xdsl.backend.ptx_target import ptx_of_module
-from tileas_xdsl.backend.ptxas import AssemblerError, KernelReport, assemble, find_ptxas
+from tileas_xdsl.backend.ptxas import Assembled, AssemblerError, KernelReport, assemble, find_ptxas
 from tileas_xdsl.diagnostics import op_name
+from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
 from tileas_xdsl.pipelines import TileIRPass, steps_to_llvm
 from tileas_xdsl.tools.errors import InputError, UnsafeCodeError
 from tileas_xdsl.tools.seconds import seconds
 
 if TYPE_CHECKING:
+    from tileas_xdsl.tools.compile import LoopDecision
     from tileas_xdsl.tools.machine_code.validation import Worth
 
 LLVM_IR, PTX, CUBIN = ".ll", ".ptx", ".cubin"
@@ -85,13 +90,18 @@ def refuse_what_cannot_be_had(arguments: argparse.Namespace, kind: str | None) -
     """Raises `InputError` for a target without machine code, a block that is none, and a cubin without ptxas."""
     if kind is None:
         return
-    problem = Chip(arguments.target).problem
+    refuse_what_no_chip_has(arguments.target, arguments.threads)
+    if kind == CUBIN:
+        ptxas_at(arguments.ptxas)
+
+
+def refuse_what_no_chip_has(target: str, threads: int) -> None:
+    """Raises `InputError` for a target that no PTX is written for, and for a block that there is on none."""
+    problem = Chip(target).problem
     if problem is not None:
         raise InputError([f"error: {problem}"])
-    if not 1 <= arguments.threads <= 1024:
-        raise InputError([f"error: --threads {arguments.threads}: a block has 1 to 1024 threads"])
-    if kind == CUBIN:
-        _ptxas(arguments)
+    if not 1 <= threads <= 1024:
+        raise InputError([f"error: --threads {threads}: a block has 1 to 1024 threads"])
 
 
 def steps(driver: TileIRPass, module: ModuleOp, threads: int) -> Iterator[ModulePass]:
@@ -111,57 +121,123 @@ def is_verified_by_next(name: str, kind: str | None) -> bool:
     return name in HANDED_ON or (name == READ_BY_LLVM and kind in (PTX, CUBIN))
 
 
-def files(
-    kind: str, module: ModuleOp, arguments: argparse.Namespace, judge: Judge | None
-) -> tuple[Mapping[str | None, bytes], list[str]]:
+@dataclass(frozen=True, kw_only=True)
+class Code:
+    """Machine code of a module in the kinds that were asked for, and what is known of its kernels."""
+
+    llvm_ir: str | None = None
+    ptx: str | None = None
+    cubin: bytes | None = None
+    kernels: list[dict[str, Any]]
+    """Of each kernel what stands in the file of the launch contract."""
+    lines: list[str]
+    """A line for each kernel."""
+
+
+def code_of(module: ModuleOp, kinds: Collection[str], how: HowCoded, judge: Judge | None) -> Code:
     """
-    What goes into which file, and a line for each kernel. Raises `UnsafeCodeError` where `judge` (None: nobody looks)
-    says that there may be no file.
+    The machine code of a module of `llvm`. Raises `UnsafeCodeError` where `judge` (None: nobody looks) says that there
+    may be none, and `InputError` where LLVM or ptxas refuse it.
     """
     try:
-        contracts = list(contracts_of(module))
+        contracts = [replace(each, programs=how.programs.get(each.name)) for each in contracts_of(module)]
     except PassFailedException as error:
         raise InputError([str(error)]) from None
     if not contracts:
-        raise InputError([f"{arguments.file}: error: there is no kernel: no function with a body, or all are called"])
-    content, reports = _generated(kind, module, arguments)
-    worths: Mapping[str, Worth] = _judged(judge, arguments) if judge is not None else {}
+        raise InputError([f"{how.source}: error: there is no kernel: no function with a body, or all are called"])
+    llvm_ir, ptx, assembled = _generated(module, kinds, how)
+    reports = {report.name: report for report in assembled.kernels} if assembled is not None else {}
+    worths: Mapping[str, Worth] = _judged(judge, how.source) if judge is not None else {}
+    kernels: list[dict[str, Any]] = []
     for contract in contracts:
-        contract |= _reported(reports.get(contract["name"]))
-        worth = worths.get(contract["name"])
-        contract["check"] = worth.as_data() if worth is not None else None
-    text = json.dumps({"target": arguments.target, "code": Path(arguments.out).name, "kernels": contracts}, indent=2)
-    contract_file = str(Path(arguments.out).with_suffix(".json"))
-    return {arguments.out: content, contract_file: f"{text}\n".encode()}, list(_lines(contracts, worths))
+        worth = worths.get(contract.name)
+        judged = {"check": worth.as_data() if worth is not None else None}
+        loops = [
+            {"stages": loop.stages, "cycles": loop.cycles, "bound": loop.bound, "place": loop.place.rstrip(": ")}
+            for loop in how.loops
+            if loop.function == contract.name
+        ]
+        reported = _reported(reports.get(contract.name))
+        kernels.append({**contract.as_data(), **reported, "loops": loops, **judged})
+    cubin = assembled.cubin if assembled is not None else None
+    return Code(llvm_ir=llvm_ir, ptx=ptx, cubin=cubin, kernels=kernels, lines=list(_lines(kernels, worths)))
 
 
-def _judged(judge: Judge, arguments: argparse.Namespace) -> Mapping[str, Worth]:
+def files(out: str, kind: str, code: Code, target: str, program: Mapping[str, Any]) -> dict[str | None, bytes]:
+    """What goes into which file: the code, and the launch contract with the program that the code was made of."""
+    content = {LLVM_IR: code.llvm_ir, PTX: code.ptx}.get(kind)
+    data = {"target": target, "code": Path(out).name, "kernels": code.kernels, "program": program}
+    contract = f"{json.dumps(data, indent=2)}\n"
+    written = content.encode() if content is not None else code.cubin
+    assert written is not None
+    return {out: written, str(Path(out).with_suffix(".json")): contract.encode()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class HowCoded:
+    """What machine code is made for, and by what."""
+
+    source: str
+    """The file that messages name."""
+    target: str
+    ptxas: str | None = None
+    programs: Mapping[str, tuple[ProgramAxis | None, ...] | None] = field(
+        default_factory=dict[str, "tuple[ProgramAxis | None, ...] | None"]
+    )
+    """By kernel, what the number of programs follows from."""
+    loops: Sequence[LoopDecision] = ()
+    """What the scheduler has decided."""
+
+
+def programs_of(module: ModuleOp) -> dict[str, tuple[ProgramAxis | None, ...] | None]:
+    """By kernel, which array says how many programs there are along each axis; None where the caller has to."""
+    found: dict[str, tuple[ProgramAxis | None, ...] | None] = {}
+    for function in functions_in(module):
+        view = FunctionOpInterface.of(function)
+        body = view.function_body.first_block if view is not None else None
+        if view is None or body is None:
+            continue
+        axes = program_axes(function)
+        names = [argument.name_hint or f"argument {argument.index}" for argument in body.args]
+        found[view.function_name] = None if axes is None else tuple(_named(axis, names) for axis in axes)
+    return found
+
+
+def _named(axis: TileAxis | None, names: Sequence[str]) -> ProgramAxis | None:
+    if axis is None:
+        return None
+    return ProgramAxis(array=names[axis.argument], dimension=axis.dimension, extent=axis.extent)
+
+
+def _judged(judge: Judge, source: str) -> Mapping[str, Worth]:
     worths = judge()
     problems = [worth.problem for worth in worths.values() if worth.problem]
     if problems:
-        raise UnsafeCodeError([f"{arguments.file}: error: {problem}" for problem in problems])
+        raise UnsafeCodeError([f"{source}: error: {problem}" for problem in problems])
     return worths
 
 
-def _generated(kind: str, module: ModuleOp, arguments: argparse.Namespace) -> tuple[bytes, Mapping[str, KernelReport]]:
+def _generated(
+    module: ModuleOp, kinds: Collection[str], how: HowCoded
+) -> tuple[str | None, str | None, Assembled | None]:
+    """LLVM IR, PTX and a cubin, as far as one of `kinds` needs them."""
     try:
-        if kind == LLVM_IR:
-            return llvm_ir_of(module).encode(), {}
-        ptx = ptx_of_module(module, arguments.target)
+        llvm_ir = llvm_ir_of(module) if LLVM_IR in kinds else None
+        ptx = ptx_of_module(module, how.target) if PTX in kinds or CUBIN in kinds else None
     except PassFailedException as error:
         raise InputError([str(error)]) from None
-    if kind == PTX:
-        return ptx.encode(), {}
+    if ptx is None or CUBIN not in kinds:
+        return llvm_ir, ptx, None
     try:
-        assembled = assemble(ptx, arguments.target, _ptxas(arguments))
+        return llvm_ir, ptx, assemble(ptx, how.target, ptxas_at(how.ptxas))
     except AssemblerError as error:
-        raise InputError([f"{arguments.file}: error: {error}"]) from None
-    return assembled.cubin, {report.name: report for report in assembled.kernels}
+        raise InputError([f"{how.source}: error: {error}"]) from None
 
 
-def _ptxas(arguments: argparse.Namespace) -> str:
+def ptxas_at(explicit: str | None) -> str:
+    """The path of ptxas. Raises `InputError` where there is none."""
     try:
-        return find_ptxas(arguments.ptxas)
+        return find_ptxas(explicit)
     except AssemblerError as error:
         raise InputError([f"error: {error}"]) from None
 

@@ -17,13 +17,13 @@ from xdsl.utils.exceptions import PassFailedException
 
 from tileas_xdsl.checker.verdict.checking import STEPS, TIMEOUT, check
 from tileas_xdsl.checker.verdict.report import Report, Verdict
-from tileas_xdsl.diagnostics import refuse, remark, warn
+from tileas_xdsl.diagnostics import Error, refuse, remark, warn
 from tileas_xdsl.machine.arguments import ArgumentError
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.transforms.rewriting.choices import ChoosingPass
 
 
-class UnsafeError(PassFailedException):
+class UnsafeError(PassFailedException, Error):
     """A program is not safe, or it is not decided whether it is; the text is the report, its last line the verdict."""
 
     def __init__(self, report: Report) -> None:
