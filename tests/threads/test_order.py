@@ -85,8 +85,18 @@ CASES = {
         made("%a") + stored("%a") + read("%a") + stored("%a"),
         "store barrier load barrier store",
     ),
-    "a store behind a store of the same threads": (made("%a") + stored("%a") + stored("%a"), "store store"),
-    "other bytes": (made("%a") + made("%b") + stored("%a") + stored("%b") + read("%a"), "store store barrier load"),
+    "a store behind a store of the same threads": (
+        made("%a") + stored("%a") + stored("%a") + read("%a", "rows"),
+        "store store load",
+    ),
+    "other bytes": (
+        made("%a") + made("%b") + stored("%a") + stored("%b") + read("%a") + read("%b", "rows"),
+        "store store barrier load load",
+    ),
+    "bytes that another tile of the same threads had": (
+        made("%a") + stored("%a") + read("%a", "rows") + made("%b") + stored("%b") + read("%b", "rows"),
+        "store load store load",
+    ),
     "one barrier for two loads": (
         made("%a") + made("%b") + stored("%a") + stored("%b") + read("%a") + read("%b"),
         "store store barrier load load",

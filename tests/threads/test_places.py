@@ -11,7 +11,7 @@ from tests.transforms.test_random_threads import assert_right
 from tileas_xdsl.analysis.threads.liveness import Liveness
 from tileas_xdsl.analysis.threads.places import Apart, Place, packed, place_of, turns_of, webs_of
 from tileas_xdsl.analysis.threads.products import Underway
-from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp
+from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, CopyOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 
 HEAD = """
@@ -193,3 +193,17 @@ def test_a_product_that_nobody_can_wait_for_is_refused() -> None:
 def test_a_random_loop_whose_tiles_leave_branches() -> None:
     """Two stages behind the loop each convert a tile, and each stands in a branch of its own."""
     assert_right(35, "sm_90a", "unspecialize", (2, 3))
+
+
+def test_what_no_op_reads_is_not_stored() -> None:
+    """A loop hands the tiles on, and no iteration reads one."""
+    unread = stored("%a") + turns("%r", "%a", stored("%b"), "%b")
+    assert copies_behind(unread) == 0
+    assert copies_behind(unread + read("%r")) == 2
+    assert copies_behind(stored("%a") + turns("%r", "%a", stored("%b") + read("%before"), "%b")) == 2
+
+
+def copies_behind(body: str) -> int:
+    """How many copies into shared memory are left."""
+    placed = run_passes(module_of(body), "tileas-place-tiles")
+    return sum(isinstance(op, CopyOp) for op in placed.walk())

@@ -124,7 +124,7 @@ class Access:
 
     def _is_of_the_same_threads(self, later: Access) -> bool:
         """Whether each byte is touched by one and the same thread in both: its own order is that of the program."""
-        if self.holder is None or self.holder != later.holder or self.object != later.object:
+        if self.holder is None or self.holder != later.holder or not _are_same(self.object, later.object):
             return False
         if agent_of(self.op) is not agent_of(later.op):
             return False
@@ -141,6 +141,13 @@ class Access:
             return self
         kept = frozenset(name for name in self.slot if not names(name))
         return replace(self, slot=kept, tile=None if self.tile is None else self.tile.without(names))
+
+
+def _are_same(one: Object, other: Object) -> bool:
+    """Whether two objects are the same array, or the same bytes: tiles of several webs may share a place."""
+    if isinstance(one, Place) and isinstance(other, Place) and one.slots == other.slots == 1:
+        return (one.offset, one.bytes) == (other.offset, other.bytes)
+    return one == other
 
 
 def _may_overlap(one: Object, other: Object) -> bool:

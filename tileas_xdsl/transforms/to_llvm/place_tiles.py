@@ -51,6 +51,7 @@ from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.transforms.to_llvm.placing.explicit import make_loads_explicit, stage_operands
 from tileas_xdsl.transforms.to_llvm.placing.slots_in_turn import take_turns
+from tileas_xdsl.transforms.to_llvm.placing.unread import drop_unread
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class PlaceTilesPass(ModulePass):
     Rewrites:
 
     - A synchronous load into shared memory becomes an allocation, a load that goes on by itself, and the wait for it.
+    - What is put into tiles that no op reads is dropped.
     - An operand of wgmma in registers that cannot stay there is copied into shared memory in front of the product.
     - An allocation says by `nv_tileas.place` which bytes are its own: the number of the place, its offset in the shared
       memory of the kernel, the bytes of a slot, and how many slots it has. Places begin at multiples of the period of
@@ -97,6 +99,7 @@ class PlaceTilesPass(ModulePass):
         made = function.clone()
         make_loads_explicit(made)
         stage_operands(made)
+        drop_unread(made)
         webs = webs_of(made)
         liveness = Liveness(name for web in webs for name in web.names)
         underway = Underway(made)
