@@ -26,6 +26,7 @@ from xdsl.dialects.builtin import (
     FusedLoc,
     IntegerAttr,
     NameLoc,
+    StringAttr,
     i32,
 )
 from xdsl.ir import Attribute, Operation
@@ -38,6 +39,10 @@ PASS_STATUS = "nv_tileas.pass_status"
 
 SOFT_FAILURE = 4
 """Bit 2 of a pass's status entry: the pass left something undone that a later pass must not rely on."""
+
+
+ASSUMED = "tileas.assumed"
+"""A discardable array of clauses on a module: what its reader took for granted, and each verdict rests on."""
 
 
 class Error(Exception):
@@ -81,6 +86,20 @@ def place_in(location: Attribute) -> FileLineColLoc | None:
             return callee
         case _:
             return None
+
+
+def state_assumptions(module: Operation, clauses: Iterable[str]) -> None:
+    """Say in `module` what was taken for granted where it was made."""
+    stated = [StringAttr(clause) for clause in clauses]
+    if stated:
+        module.attributes[ASSUMED] = ArrayAttr(stated)
+
+
+def stated_assumptions(module: Operation) -> list[str]:
+    """What `module` says was taken for granted where it was made."""
+    stated = module.attributes.get(ASSUMED)
+    clauses: list[Attribute] = list(cast("ArrayAttr[Attribute]", stated)) if isinstance(stated, ArrayAttr) else []
+    return [clause.data for clause in clauses if isinstance(clause, StringAttr)]
 
 
 def location_of(op: Operation) -> str | None:

@@ -20,7 +20,7 @@ meaning.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -41,9 +41,10 @@ from tileas_xdsl.machine.time.simulation import TimedRun
 from tileas_xdsl.pipelines import Strategy
 from tileas_xdsl.tools.compile import Options
 from tileas_xdsl.tools.errors import MissingFileError
-from tileas_xdsl.tools.inputs import full_context, parse_module, read_module
+from tileas_xdsl.tools.inputs import full_context, parse_module, read_module, read_text
 from tileas_xdsl.tools.machine_code import CHECK_SECONDS
 from tileas_xdsl.tools.pass_pipelines import apply_passes, passes_named
+from tileas_xdsl.tools.ptx import LaunchOptions, module_of_ptx
 from tileas_xdsl.tools.time_limit import TIMEOUT
 from tileas_xdsl.tools.timeline import timed_run_of
 from tileas_xdsl.tools.times import stated_target
@@ -59,17 +60,52 @@ TEXT = "<text>"
 
 def parse(source: str | Path, *, allow_unregistered: bool = False) -> ModuleOp:
     """
-    The verified module in a file, or in a text: a `str` is a file if it ends in `.mlir` and has one line.
+    The verified module in a file, or in a text: a `str` is a file if it ends in `.mlir` or `.ptx` and has one line.
+    `parse_ptx` takes what a launch says of PTX.
 
     Every op knows its file, line and column. Raises `InputError` for what does not parse or verify or uses a value
     before its definition, `MissingFileError` and other `OSError`s where a file cannot be read.
     """
-    if isinstance(source, Path) or (source.endswith(".mlir") and "\n" not in source):
+    if isinstance(source, Path) or (source.endswith((".mlir", ".ptx")) and "\n" not in source):
+        if str(source).endswith(".ptx"):
+            return parse_ptx(source)
         try:
             return read_module(str(source), allow_unregistered=allow_unregistered)
         except FileNotFoundError:
             raise MissingFileError([f"{source}: error: no such file or directory"]) from None
     return parse_module(source, TEXT, full_context(allow_unregistered=allow_unregistered))
+
+
+def parse_ptx(
+    source: str | Path,
+    *,
+    function: str | None = None,
+    launch: str | Path | None = None,
+    block: Sequence[int] | None = None,
+    cluster: Sequence[int] | None = None,
+    shared: int | None = None,
+    tensor_maps: Mapping[str, str] | None = None,
+) -> ModuleOp:
+    """
+    The kernels in a file of PTX, or in a text, or the one called `function` (a part of its name is enough).
+
+    `launch` is the file that says how they are launched (default: the `.json` beside `source`); the other arguments win
+    over it: extents of the block and the cluster, bytes of dynamic shared memory, and the tensor maps by parameter,
+    as `{"a_desc": "f16[128x64]:swizzle=128"}`. Raises `InputError`, and `OSError` where a file cannot be read.
+    """
+    is_file = isinstance(source, Path) or "\n" not in source
+    try:
+        text = read_text(str(source)) if is_file else str(source)
+    except FileNotFoundError:
+        raise MissingFileError([f"{source}: error: no such file or directory"]) from None
+    options = LaunchOptions(
+        None if launch is None else str(launch),
+        None if block is None else tuple(block),
+        None if cluster is None else tuple(cluster),
+        shared,
+        tensor_maps or {},
+    )
+    return module_of_ptx(text, str(source) if is_file else TEXT, options, function)
 
 
 def compile(

@@ -17,6 +17,10 @@ persistent loop computes N programs; without it their number is one more argumen
 
 While standard error is a terminal, a check that takes more than two seconds shows there which call it is at.
 
+A file that ends in `.ptx`, or begins with `.version`, is PTX. What a launch says stands in a JSON of the same name
+beside it, as `tileas compile` or Triton writes it, or in `--launch`, `--block`, `--cluster`, `--shared` and
+`--tensor-map`, which win. A part of a kernel's name is enough for `--function`.
+
 JSON (a list, where a dump has several kernels) has these keys:
 
 - `file`, `verdict` (`safe`, `violation`, `undecided`), `line` (the last line of the text)
@@ -55,6 +59,7 @@ from tileas_xdsl.tools.machine_input import (
     read_kernels,
 )
 from tileas_xdsl.tools.progress import progress
+from tileas_xdsl.tools.ptx import add_launch
 from tileas_xdsl.tools.rendering import report_lines, write_lines
 from tileas_xdsl.tools.time_limit import add_steps, add_timeout
 
@@ -113,6 +118,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of a dump of Triton (MLIR_ENABLE_DUMP=1), check the last module before this pass (default: the last one "
         "in TTGIR)",
     )
+    add_launch(parser)
     parser.add_argument("--format", choices=["text", "json"], default="text", help="text (the default) or json")
 
 
@@ -120,7 +126,9 @@ def run(arguments: argparse.Namespace) -> int:
     counts = None if arguments.trip_counts is None else parse_trip_counts(arguments.trip_counts)
     fixed = _fixed(arguments.arg)
     aliases = [_pair(text) for text in arguments.may_alias]
-    given = read_kernels(arguments.file, arguments.dump_stage, allow_unregistered=bool(arguments.assume_pure))
+    given = read_kernels(
+        arguments.file, arguments.dump_stage, allow_unregistered=bool(arguments.assume_pure), arguments=arguments
+    )
     reports = [_report(each, arguments, counts, fixed, aliases) for each in given]
     if arguments.format == "json":
         data = [{"file": each.source.name, **report.as_data()} for each, report in zip(given, reports, strict=True)]
@@ -143,7 +151,7 @@ def _report(
     with machine_errors(given.source), progress() as tell:
         return check(
             given.module,
-            asked_function(arguments),
+            given.function or asked_function(arguments),
             trip_counts=counts,
             capture=arguments.capture,
             args=fixed,

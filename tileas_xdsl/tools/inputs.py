@@ -29,6 +29,9 @@ STDIN = "-"
 TILE_IR = b"\x7fTileIR"
 """How a file of bytecode begins."""
 
+MACHINE_CODE = (b"\x7fELF", b"\x50\xed\x55\xba")
+"""What cubins and fatbins begin with."""
+
 MOST_MESSAGES = 10
 """The number of errors of one kind that are reported at once."""
 
@@ -110,13 +113,15 @@ def read_text(path: str) -> str:
     """
     The text of `path`; of bytecode of Tile IR its text, in which each op says its place in Python.
 
-    Raises `OSError`, and `InputError` for what is neither UTF-8 nor such bytecode.
+    Raises `OSError`, and `InputError` for machine code, and for what is neither UTF-8 nor such bytecode.
     """
     data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
     if data.startswith(TILE_IR):
         from tileas_xdsl.tools.bytecode.text import text_of_bytecode
 
         return text_of_bytecode(data, path)
+    if data.startswith(MACHINE_CODE):
+        raise InputError([f"{path}: error: this is machine code; its PTX, if it has any, is shown by cuobjdump -ptx"])
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

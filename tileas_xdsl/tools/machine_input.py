@@ -16,12 +16,13 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ModuleOp
 
 from tileas_xdsl.diagnostics import op_name
-from tileas_xdsl.machine.arguments import ArgumentError
+from tileas_xdsl.machine.arguments import ArgumentError, public_functions
 from tileas_xdsl.machine.core.deadline import TimeUpError
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.machine.parts.programs import AXES
 from tileas_xdsl.tools.errors import InputError, OutOfTimeError, place_of
 from tileas_xdsl.tools.inputs import STDIN, full_context, parse_module, read_text
+from tileas_xdsl.tools.ptx import is_ptx, module_of_ptx, options_of
 from tileas_xdsl.tools.rendering import Source
 from tileas_xdsl.tools.triton_dumps import is_dump, kernels_in
 
@@ -32,6 +33,8 @@ class Input:
 
     module: ModuleOp
     source: Source
+    function: str | None = None
+    """The only function that was read, where a part of its name was asked for."""
 
 
 def read_input(path: str, *, allow_unregistered: bool = False) -> Input:
@@ -42,13 +45,19 @@ def read_input(path: str, *, allow_unregistered: bool = False) -> Input:
     return Input(module, Source(name, text))
 
 
-def read_kernels(path: str, stage: str | None, *, allow_unregistered: bool = False) -> list[Input]:
+def read_kernels(
+    path: str, stage: str | None, *, allow_unregistered: bool = False, arguments: argparse.Namespace | None = None
+) -> list[Input]:
     """
     The module in the file `path`, or one of each kernel where it is a dump of Triton (see `triton_dumps`, also for
-    `stage`). Raises `InputError`, and `OSError` where the file cannot be read.
+    `stage`). Of PTX the `arguments` say what a launch has to say. Raises `InputError`, and `OSError` where the file
+    cannot be read.
     """
     name = "<stdin>" if path == STDIN else path
     text = read_text(path)
+    if arguments is not None and is_ptx(path, text):
+        module = module_of_ptx(text, path, options_of(arguments), asked_function(arguments))
+        return [Input(module, Source(name, text), public_functions(module)[0] if arguments.function else None)]
     if is_dump(text):
         texts = [dumped.text for dumped in kernels_in(text, stage)]
     elif stage is not None:

@@ -30,7 +30,7 @@ from tileas_xdsl.checker.verdict.loop_bounds import bounding_arguments, made_up_
 from tileas_xdsl.checker.verdict.over_waits import look_for_over_waits
 from tileas_xdsl.checker.verdict.proving import check_every_trip_count, holds_with_open_loops, is_proved_at_once
 from tileas_xdsl.checker.verdict.report import Report
-from tileas_xdsl.diagnostics import op_name
+from tileas_xdsl.diagnostics import op_name, stated_assumptions
 from tileas_xdsl.machine.arguments import (
     ArgumentError,
     argument_at,
@@ -40,6 +40,7 @@ from tileas_xdsl.machine.arguments import (
     public_functions,
     threads_given,
 )
+from tileas_xdsl.machine.core.assumptions import Assumption
 from tileas_xdsl.machine.core.code import Code
 from tileas_xdsl.machine.core.deadline import Deadline
 from tileas_xdsl.machine.core.handles import synchronises
@@ -106,6 +107,7 @@ def check(
     report = Report(names, counts, tries_every_trip_count=not asked if prove is None else prove)
     bodies = (find_function(module, name)[1] for name in names)
     report.threads = threads
+    report.assumed |= dict.fromkeys(map(Assumption, stated_assumptions(module)))
     report.arguments = list(dict.fromkeys(argument for body in bodies for argument in argument_names(body)))
     assumptions = Assumptions(capture, tuple(may_alias), frozenset(assume_pure), relaxed_proxy, threads_given(threads))
 

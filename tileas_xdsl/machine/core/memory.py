@@ -127,9 +127,36 @@ class MemoryObject:
         return prod(self.shape) * self.element.size
 
     def known_at(self, view: View) -> Any:
-        """When checking: the scalar under `view`, if the program stored one of that type just there; else UNKNOWN."""
-        cell = self.cells.get(view.offset) if view.shape == () else None
-        return cell.value if cell is not None and cell.element.dtype == view.element.dtype else UNKNOWN
+        """
+        When checking: the scalar under `view`, if the program stored one of that type just there; else UNKNOWN. An
+        integer may be part of a wider one that was stored, or lie in several (little endian: PTX ISA, "Memory").
+        """
+        if not self.cells or view.shape != ():
+            return UNKNOWN
+        cell = self.cells.get(view.offset)
+        if cell is not None and cell.element.dtype == view.element.dtype:
+            return cell.value
+        return self._integer_at(view.offset, view.element)
+
+    def _integer_at(self, offset: int, element: ElementType) -> Any:
+        """The integer of type `element` in the bytes from `offset` on, if all of them are those of known integers."""
+        if element.dtype.kind != "i":
+            return UNKNOWN
+        found = bytearray()
+        while len(found) < element.size:
+            byte = self._known_byte(offset + len(found))
+            if byte is None:
+                return UNKNOWN
+            found.append(byte)
+        return int.from_bytes(found, "little", signed=True)
+
+    def _known_byte(self, offset: int) -> int | None:
+        for start in range(offset, offset - LARGEST_SCALAR, -1):
+            cell = self.cells.get(start)
+            if cell is not None:
+                is_there = offset < start + cell.element.size and cell.element.dtype.kind == "i"
+                return int(cell.value) >> 8 * (offset - start) & 0xFF if is_there else None
+        return None
 
     def forget(self, region: ByteRegion) -> None:
         """When checking: the bytes of `region` are overwritten."""

@@ -1,0 +1,75 @@
+"""
+Verdicts of kernels as compilers write them, and of the same kernels with one instruction changed.
+
+The texts are in `kernels`, with the scripts that made them.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.readers.ptx.programs import KERNELS
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Report
+from tileas_xdsl.readers.ptx.launch import launch_of
+from tileas_xdsl.readers.ptx.reading import read_ptx
+
+NAMES = sorted(path.stem for path in KERNELS.glob("*.ptx"))
+
+
+def report_of(name: str, text: str, counts: range) -> Report:
+    data = json.loads((KERNELS / f"{name}.json").read_text())
+    reading = read_ptx(text, f"{name}.ptx", lambda kernel: launch_of(data, kernel.name, kernel.parameters))
+    reading.module.verify()
+    return check(reading.module, trip_counts=list(counts), judge_waits=False)
+
+
+def text_of(name: str) -> str:
+    return (KERNELS / f"{name}.ptx").read_text()
+
+
+def test_there_are_kernels_of_both_compilers():
+    assert len(NAMES) >= 7
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_right_kernel_is_safe(name: str):
+    assert str(report_of(name, text_of(name), range(5)).verdict) == "safe"
+
+
+MUTANTS = {
+    ("copy_ring.sm_80", "cp.async.wait_group \t2;", "cp.async.wait_group \t3;"): "race",
+    ("gemm_agents.sm_80", "mbarrier.init.shared.b64 \t[f_shared+20480], %r51;", ""): "phase",
+    ("gemm_agents.sm_80", "cp.async.mbarrier.arrive.noinc", "// "): "deadlock",
+    ("gemm.sm_90a", "fence.proxy.async", "// fence.proxy.async"): "missing-fence",
+    ("gemm.sm_90a", "wgmma.wait_group.sync.aligned 0;", ""): "race",
+    ("store_ring.sm_90a", "cp.async.bulk.wait_group.read", "// cp.async.bulk.wait_group.read"): "race",
+    ("fenced_stores.sm_90a", "fence.proxy.async", "// fence.proxy.async"): "missing-fence",
+    ("wgmma_ring.sm_90a", "], 16384;", "], 8192;"): "phase",
+}
+"""Kernel, what is replaced at its first place, by what -> what is found."""
+
+
+@pytest.mark.parametrize("change", MUTANTS, ids=lambda change: f"{change[0]}-{change[1][:20]}")
+def test_a_mistake_is_found(change: tuple[str, str, str]):
+    name, old, new = change
+    text = text_of(name)
+    assert old in text
+    kinds = {str(finding.violation.kind) for finding in report_of(name, text.replace(old, new, 1), range(6)).findings}
+    assert MUTANTS[change] in kinds
+
+
+def test_a_finding_names_the_line_of_the_source():
+    text = text_of("store_ring.sm_90a").replace("cp.async.bulk.wait_group.read", "// ", 1)
+    party = report_of("store_ring.sm_90a", text, range(6)).findings[0].violation.parties[0]
+    assert party.place is not None
+    assert "kernels.py:" in party.place
+
+
+def test_a_finding_names_the_line_of_the_text_where_there_is_no_other():
+    text = text_of("gemm.sm_90a").replace("fence.proxy.async", "// ", 1)
+    party = report_of("gemm.sm_90a", text, range(3)).findings[0].violation.parties[0]
+    assert party.place is not None
+    assert party.place.startswith("gemm.sm_90a.ptx:")

@@ -1,0 +1,74 @@
+"""What others cannot see is left out, and what they can see stays with all that decides it."""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from tests.readers.ptx.programs import module_of, ops_of
+from tileas_xdsl.diagnostics import stated_assumptions
+from tileas_xdsl.machine.running import run
+
+SUMS = """
+  mov.b32 %r1, 0;
+  ld.param.u32 %r5, [n];
+L:
+  add.s32 %r1, %r1, 1;
+  fma.rn.f32 %f1, %f1, %f2, %f3;
+  setp.lt.s32 %p1, %r1, %r5;
+  @%p1 bra L;
+"""
+
+
+def test_a_loop_that_only_computes_vanishes():
+    assert ops_of(SUMS + "st.global.f32 [%d1], %f1;") == []
+
+
+def test_a_loop_around_what_acts_stays():
+    assert "cf.cond_br" in ops_of(SUMS.replace("fma", "bar.sync 0; fma"))
+
+
+def test_a_branch_on_data_around_nothing_that_acts_vanishes():
+    body = "ld.global.b32 %r1, [%d1]; setp.eq.s32 %p1, %r1, 0; @%p1 bra L; st.global.b32 [%d1], 1; L: bar.sync 0;"
+    assert ops_of(body) == ["nvvm.barrier0"]
+
+
+def test_what_decides_which_value_a_phi_is_stays():
+    body = "setp.eq.s32 %p1, %r9, 0; mov.b32 %r1, 1; @%p1 bra L; mov.b32 %r1, 2; L: bar.sync %r1;"
+    assert ops_of(body) == ["arith.cmpi", "cf.cond_br", "nvvm.barrier"]
+
+
+def stored_at_the_end(module: ModuleOp) -> object:
+    return run(module, "k", {"n": 3}).violations
+
+
+def test_stored_numbers_are_kept_where_somebody_asks_what_was_loaded():
+    store = "mov.u32 %r1, %ntid.x; add.s32 %r2, %r1, 1; st.shared.b32 [s], %r2; bar.sync 0;"
+    assert "arith.addi" not in ops_of(store + "ld.shared.b32 %r3, [s];")
+    used = ops_of(store + "ld.shared.b32 %r3, [s]; setp.eq.s32 %p1, %r3, 2; @%p1 bar.sync 0;")
+    assert "arith.addi" in used
+
+
+def test_a_loop_that_waits_for_global_memory_is_taken_to_end_and_said():
+    body = "L: ld.global.b32 %r1, [%d1]; setp.eq.s32 %p1, %r1, 0; @%p1 bra L; bar.sync 0;"
+    module = module_of(body)
+    assert "loops that wait for global memory end" in stated_assumptions(module)
+    assert stated_assumptions(module_of("bar.sync 0;")) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("st.global.b32 [%d1], 1;", "accesses to global memory do not race: they are not followed"),
+        ("setp.eq.s32 %p1, %r1, 0; @%p1 trap; bar.sync 0;", "traps and failed assertions are not reached"),
+        ("setmaxnreg.dec.sync.aligned.u32 24;", "setmaxnreg finds the registers that it asks for: it is not followed"),
+        ("mov.u32 %r1, %cluster_ctarank; bar.sync %r1;", "the kernel is launched without clusters"),
+    ],
+)
+def test_what_is_taken_for_granted_is_said(body: str, said: str):
+    assert said in stated_assumptions(module_of(body))
+
+
+def test_a_branch_to_a_trap_is_not_taken():
+    body = "setp.eq.s32 %p1, %r1, 0; @%p1 bra BAD; bar.sync 0; ret; BAD: trap;"
+    assert ops_of(body) == ["nvvm.barrier0"]

@@ -1,0 +1,152 @@
+"""`tileas check kernel.ptx`: what a launch says, and what is said of a text that cannot be read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import tileas_xdsl as tileas
+from tests.readers.ptx.programs import KERNELS, text_of
+from tileas_xdsl.tools.errors import InputError
+from tileas_xdsl.tools.main import main
+
+ARRIVES = "bar.sync 0; bar.sync 1, 64;"
+MAP = ".param .align 64 .b8 map[128]"
+STORE = "mov.b64 %d1, map; mov.u32 %r1, %tid.x; setp.eq.s32 %p1, %r1, 0; @%p1 " + (
+    "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%d1, {0, 0}], [s]; cp.async.bulk.commit_group;"
+    "cp.async.bulk.wait_group 0;"
+)
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    """Exit status, output and errors of `tileas check`."""
+    status = main(["check", "--trip-counts", "0..3", *arguments])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def written(folder: Path, body: str, **of: str) -> str:
+    file = folder / "k.ptx"
+    file.write_text(text_of(body, **of))
+    return str(file)
+
+
+def test_a_kernel_is_checked_with_the_launch_beside_it(capsys: pytest.CaptureFixture[str]):
+    status, out, _ = said(capsys, str(KERNELS / "wgmma_ring.sm_90a.ptx"))
+    assert status == 0
+    assert out.startswith("safe for trip counts 0..3; assumed: ")
+    assert "accesses to global memory do not race: they are not followed" in out
+
+
+def test_the_block_is_asked_for_and_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file = written(tmp_path, ARRIVES, block="")
+    status, _, errors = said(capsys, file)
+    assert (status, errors.count("\n")) == (2, 1)
+    assert errors.startswith(f"{file}:4: error: ")
+    assert "--block 128" in errors
+    assert said(capsys, file, "--block", "64")[0] == 0
+    assert said(capsys, file, "--threads", "64")[0] == 0
+    assert said(capsys, file, "--block", "32,2")[0] == 0
+    assert said(capsys, file, "--block", "128")[0] != 0
+
+
+def test_the_most_threads_are_taken_for_the_block_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    _, out, _ = said(capsys, written(tmp_path, ARRIVES, block=".maxntid 64"))
+    assert "a block has 64 threads, the most that .maxntid allows" in out
+
+
+def test_the_boxes_of_tensor_maps_are_asked_for_and_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file = written(tmp_path, STORE, parameters=MAP)
+    status, _, errors = said(capsys, file)
+    assert status == 2
+    assert "--tensor-map p0=f16[128x64]:swizzle=128" in errors
+    for name in ("p0", "#0", "map"):
+        assert said(capsys, file, "--tensor-map", f"{name}=f16[16x64]:swizzle=128")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "complaint"),
+    [
+        (["--tensor-map", "p0"], "write --tensor-map P="),
+        (["--tensor-map", "p0=f16"], "'f16' is no tensor map"),
+        (["--tensor-map", "p0=q7[16x64]"], "'q7' is no type of elements"),
+        (["--tensor-map", "p0=f16[16x64]:swizzle=7"], "swizzle of 7 bytes"),
+        (["--tensor-map", "other=f16[16x64]"], "there is no parameter 'other'; those of 128 bytes and more are p0"),
+        (["--launch", "nowhere.json"], "nowhere.json: No such file"),
+        (["--function", "other"], "'other' is no kernel here; there are: k"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(
+    option: list[str], complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    status, _, errors = said(capsys, written(tmp_path, STORE, parameters=MAP), *option)
+    assert status == 2
+    assert complaint in errors
+    assert errors.count("\n") == 1
+
+
+@pytest.mark.parametrize("launch", ["[]", "{}", "{", '{"num_warps": "x"}', '{"kernels": [{"parameters": [1]}]}'])
+def test_a_launch_that_is_none_is_refused(launch: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file = written(tmp_path, ARRIVES)
+    (tmp_path / "k.json").write_text(launch)
+    status, _, errors = said(capsys, file)
+    assert (status, errors.count("\n")) == (2, 1)
+
+
+def test_metadata_of_triton_say_the_block_and_the_boxes(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file = written(tmp_path, STORE, parameters=MAP, block="")
+    meta = {"block_size": [16, 64], "elem_size": 2, "swizzle": 3}
+    (tmp_path / "k.json").write_text(json.dumps({"num_warps": 2, "shared": 0, "tensordesc_meta": [meta]}))
+    assert said(capsys, file)[0] == 0
+
+
+def test_a_part_of_a_name_is_enough(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file = tmp_path / "two.ptx"
+    kernel = ".entry _Z3{0}v() .reqntid 32 {{ bar.sync 0; ret; }}\n"
+    file.write_text(".version 8.0\n.target sm_80\n.address_size 64\n" + kernel.format("one") + kernel.format("two"))
+    assert said(capsys, str(file))[0] == 0
+    assert said(capsys, str(file), "--function", "one")[0] == 0
+    assert "is part of the names of several kernels" in said(capsys, str(file), "--function", "_Z3")[2]
+
+
+def test_remarks_list_what_is_not_followed(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file = written(tmp_path, "fma.rn.f32 %f1, %f2, %f3, %f1; bar.sync 0;")
+    assert "remark: 'fma.rn.f32' computes what is not followed" in said(capsys, file, "--remarks")[2]
+    assert said(capsys, file)[2] == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"\x7fELF\x02\x01\x01" + bytes(60), "this is machine code"),
+        (b"\x50\xed\x55\xba" + bytes(60), "this is machine code"),
+        (b"module {}", "expected a directive"),
+        (b"", "no statement"),
+        (b".version 8.0\n.target sm_80\n.entry k() {\n add.s32 %r1", "ends within the body"),
+    ],
+)
+def test_what_is_no_ptx_is_refused_in_one_line(
+    content: bytes, complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    file = tmp_path / "k.ptx"
+    file.write_bytes(content)
+    status, _, errors = said(capsys, str(file))
+    assert (status, errors.count("\n")) == (2, 1)
+    assert complaint in errors
+
+
+def test_a_text_without_the_suffix_is_known_by_its_beginning(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file = tmp_path / "kernel.txt"
+    file.write_text(text_of("bar.sync 0;"))
+    assert said(capsys, str(file))[0] == 0
+
+
+def test_the_front_door_reads_ptx(tmp_path: Path):
+    module = tileas.parse(written(tmp_path, ARRIVES, block=".reqntid 64"))
+    assert str(tileas.check(module).verdict) == "safe"
+    asked = tileas.parse_ptx(text_of(STORE, parameters=MAP), tensor_maps={"p0": "f16[16x64]:swizzle=128"})
+    assert str(tileas.check(asked, trip_counts=[0]).verdict) == "safe"
+    with pytest.raises(InputError, match="ends within the body"):
+        tileas.parse_ptx(text_of("bar.sync 0;")[:150])

@@ -1,0 +1,232 @@
+"""
+The way from a text to a module: parse, lower, rename, resolve, find waits, slice, emit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, ModuleOp, i32
+from xdsl.dialects.func import FuncOp
+
+from tileas_xdsl.diagnostics import state_assumptions
+from tileas_xdsl.dialects.tensor_maps import TENSOR_MAP
+from tileas_xdsl.readers.ptx.emission import (
+    READ_ONLY,
+    UNWATCHED,
+    Argument,
+    Frame,
+    arguments_of,
+    array_type,
+    emit,
+)
+from tileas_xdsl.readers.ptx.errors import PtxError
+from tileas_xdsl.readers.ptx.launch import NOTHING, Launch
+from tileas_xdsl.readers.ptx.locations import Locations
+from tileas_xdsl.readers.ptx.lowering import Lowered, lower
+from tileas_xdsl.readers.ptx.parser import parse
+from tileas_xdsl.readers.ptx.resolving import resolve
+from tileas_xdsl.readers.ptx.slicing import Slice, slice_of
+from tileas_xdsl.readers.ptx.ssa import to_values
+from tileas_xdsl.readers.ptx.symbols import Symbols
+from tileas_xdsl.readers.ptx.syntax import Extents, Function, Instruction, Module
+from tileas_xdsl.readers.ptx.waits import find_waits
+
+Launches = Callable[[Function], Launch]
+"""What is known of the launch of a kernel."""
+GLOBAL_BYTES = 1 << 31
+"""Of the objects that stand for global memory."""
+MOST_NAMES = 5
+OF_CLUSTERS = re.compile(r"%cluster_|\bmapa\b")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A module of kernels, and what of them is not followed."""
+
+    module: ModuleOp
+    """It says itself what was taken for granted (`diagnostics.stated_assumptions`)."""
+    ignored: Counter[str] = field(default_factory=Counter[str])
+    """Names of instructions that compute numbers which are not followed, and how often they occur."""
+
+
+def read_ptx(text: str, name: str, launches: Launches = lambda _: NOTHING, *, function: str | None = None) -> Reading:
+    """
+    The kernels of `text`, a PTX file called `name`; only the one called `function`, if that is given.
+
+    Raises `PtxError` for a text that is no PTX, and for a kernel with an instruction that is not known.
+    """
+    module = parse(text)
+    kernels = _asked(module, function)
+    locations = Locations(name, module.files)
+    assumed: dict[str, None] = {}
+    ignored: Counter[str] = Counter()
+    functions: list[FuncOp] = []
+    globals_: dict[str, tuple[int, int, bool]] = {}
+    for kernel in kernels:
+        one = _Kernel(module, kernel, launches(kernel), locations)
+        functions.append(one.function())
+        assumed.update(dict.fromkeys(one.assumed))
+        ignored.update(one.lowered.ignored)
+        globals_.update(one.arrays)
+    ops = [_global(symbol, *what) for symbol, what in globals_.items()]
+    ops += [_global_memory(symbol) for symbol in (READ_ONLY, UNWATCHED) if _is_named(functions, symbol)]
+    made = ModuleOp([*ops, *functions])
+    state_assumptions(made, assumed)
+    return Reading(made, ignored)
+
+
+def _asked(module: Module, function: str | None) -> Sequence[Function]:
+    kernels = [kernel for kernel in module.kernels if kernel.body]
+    if not kernels:
+        raise PtxError(None, "there is no kernel: no '.entry' with a body")
+    if function is None:
+        return kernels
+    exact = [kernel for kernel in kernels if kernel.name == function]
+    found = exact or [kernel for kernel in kernels if function in kernel.name]
+    if len(found) == 1:
+        return found
+    names = ", ".join(kernel.name[:60] for kernel in (found or kernels)[:MOST_NAMES])
+    problem = "is part of the names of several kernels" if found else "is no kernel here"
+    raise PtxError(None, f"'{function}' {problem}; there are: {names}")
+
+
+class _Kernel:
+    """One kernel on its way."""
+
+    def __init__(self, module: Module, kernel: Function, launch: Launch, locations: Locations) -> None:
+        self.kernel = kernel
+        self.symbols = Symbols(module, kernel)
+        self.launch = launch
+        self.locations = locations
+        self.assumed: list[str] = []
+        self.cluster = self._cluster()
+        self.block = self._block()
+        self.lowered: Lowered = lower(self.symbols, prod(self.cluster or (1,)))
+        own = {variable.name for variable in kernel.variables}
+        self.names = {
+            variable.name: f"{kernel.name}.{variable.name}" if variable.name in own else variable.name
+            for variable in self.symbols.shared
+        }
+        self.arrays = {self.names[each.name]: self._array(each.size, each.alignment) for each in self.symbols.shared}
+
+    def _cluster(self) -> Extents | None:
+        cluster = self.launch.cluster or self.kernel.cluster
+        return None if cluster is None or prod(cluster) == 1 else cluster
+
+    def _block(self) -> Extents:
+        said = self.launch.block or self.kernel.block
+        if said is not None:
+            return said
+        most = self.kernel.most_threads
+        if most is None:
+            raise PtxError(
+                self.kernel.line,
+                f"the kernel '{self.kernel.name[:60]}' does not say how many threads a block has; say it: --block 128",
+            )
+        self.assumed.append(f"a block has {prod(most)} threads, the most that .maxntid allows")
+        return most
+
+    def _array(self, size: int, alignment: int) -> tuple[int, int, bool]:
+        if size:
+            return size, alignment, False
+        if self.launch.dynamic_bytes is None:
+            self.assumed.append("a launch gives as much dynamic shared memory as there is")
+        return self.launch.dynamic_bytes or 0, alignment, True
+
+    def function(self) -> FuncOp:
+        blocks = self.lowered.blocks
+        to_values(blocks)
+        resolve(blocks, self.symbols)
+        find_waits(blocks)
+        found = slice_of(blocks)
+        self._note(found)
+        arguments = self._in_order(arguments_of(blocks, found))
+        frame = Frame(
+            self.kernel.name,
+            arguments,
+            [self._name(argument) for argument in arguments],
+            [self._attributes(argument) for argument in arguments],
+            self.locations.of,
+            prod(self.cluster or (1,)),
+            self.names,
+        )
+        function = emit(blocks, found, frame)
+        function.attributes["nvvm.reqntid"] = _extents(self.block)
+        if self.cluster is not None:
+            function.attributes["nvvm.cluster_dim"] = _extents(self.cluster)
+        return function
+
+    def _note(self, found: Slice) -> None:
+        if self.lowered.global_accesses:
+            self.assumed.append("accesses to global memory do not race: they are not followed")
+        if self.lowered.moves_registers:
+            self.assumed.append("setmaxnreg finds the registers that it asks for: it is not followed")
+        if self.cluster is None and self.launch.cluster is None and _asks_for_cluster(self.kernel):
+            self.assumed.append("the kernel is launched without clusters")
+        if self.lowered.traps:
+            self.assumed.append("traps and failed assertions are not reached")
+        if found.dropped_loops:
+            self.assumed.append("loops that wait for global memory end")
+
+    # Arguments --------------------------------------------------------------------------------------------------------
+
+    def _in_order(self, arguments: Sequence[Argument]) -> list[Argument]:
+        """By number and offset; numbers that do not matter, too, so that they can be named."""
+        scalars = [Argument(each.name, 0, 8 * each.size) for each in self.kernel.parameters if not each.is_array]
+        matter = {argument.parameter for argument in arguments}
+        others = [argument for argument in scalars if argument.parameter not in matter]
+        number = {parameter.name: parameter.number for parameter in self.kernel.parameters}
+        every = [*arguments, *others]
+        return sorted(every, key=lambda argument: (number[argument.parameter], argument.offset, argument.bits))
+
+    def _name(self, argument: Argument) -> str:
+        parameter = self.symbols.parameter(argument.parameter)
+        assert parameter is not None
+        return self.launch.name_of(parameter, argument.offset)
+
+    def _attributes(self, argument: Argument) -> DictionaryAttr:
+        parameter = self.symbols.parameter(argument.parameter)
+        assert parameter is not None
+        if argument.bits:
+            return DictionaryAttr({})
+        known = self.launch.maps.get((parameter.number, argument.offset))
+        if known is None:
+            name = self._name(argument)
+            raise PtxError(
+                self.kernel.line,
+                f"'{name}' is a tensor map, and PTX does not say of which boxes; say it: "
+                f"--tensor-map {name}=f16[128x64]:swizzle=128",
+            )
+        return DictionaryAttr({TENSOR_MAP: known.attribute})
+
+
+def _asks_for_cluster(kernel: Function) -> bool:
+    """Whether a special register of clusters is read, or an address in another block made."""
+    return any(isinstance(item, Instruction) and OF_CLUSTERS.search(f"{item.name} {item.text}") for item in kernel.body)
+
+
+def _extents(extents: Extents) -> DenseArrayBase:
+    return DenseArrayBase.from_list(i32, [*extents, 1, 1][:3])
+
+
+def _global(symbol: str, size: int, alignment: int, is_external: bool) -> llvm.GlobalOp:
+    linkage = "external" if is_external else "internal"
+    return llvm.GlobalOp(array_type(size), symbol, linkage, addr_space=3, alignment=alignment)
+
+
+def _global_memory(symbol: str) -> llvm.GlobalOp:
+    return llvm.GlobalOp(array_type(GLOBAL_BYTES), symbol, "external", addr_space=1, alignment=16)
+
+
+def _is_named(functions: Sequence[FuncOp], symbol: str) -> bool:
+    return any(
+        isinstance(op, llvm.AddressOfOp) and op.global_name.string_value() == symbol
+        for function in functions
+        for op in function.walk()
+    )

@@ -1,0 +1,187 @@
+"""
+What matters of a kernel: dead code elimination whose roots are what others can see (Cytron et al., 1991, section 7).
+
+    roots        accesses of shared and tensor memory, asynchronous copies, barriers, fences: the steps that `act`
+    a value      that matters brings the operands of its step; a phi also what decides which of them it is
+    a step       that matters brings the branches on which its block is control dependent
+    a branch     that brings nothing goes on where its sides meet
+
+So loops that only compute numbers vanish, and all that is stored to global memory. What is stored to shared memory
+matters only where a number that was loaded from there does.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tileas_xdsl.analysis.control_flow import immediate_dominators
+from tileas_xdsl.readers.ptx.arithmetic import is_number
+from tileas_xdsl.readers.ptx.steps import Block, Operand, Step, Value
+
+LOADS = ("load", "generic load")
+
+
+@dataclass
+class Slice:
+    """The steps and branches that matter."""
+
+    steps: set[Step] = field(default_factory=set[Step])
+    values: set[Operand] = field(default_factory=set[Operand])
+    """Numbers that steps and branches that matter read."""
+    branches: set[Block] = field(default_factory=set[Block])
+    """Blocks whose branch matters."""
+    kept: set[Block] = field(default_factory=set[Block])
+    """Blocks that are kept, if only to say which operand of a phi is meant."""
+    after: Mapping[Block, Block] = field(default_factory=dict[Block, Block])
+    """The immediate post-dominator of each."""
+    follows_data: bool = False
+    """Whether numbers that were loaded from shared memory matter."""
+    dropped_loops: list[Block] = field(default_factory=list[Block])
+    """Blocks whose branch back was dropped, and with it a loop that waits for data."""
+
+    def target(self, block: Block) -> Block:
+        """Where control goes on that would go to `block`."""
+        while block not in self.kept and block in self.after:
+            block = self.after[block]
+        return block
+
+
+def slice_of(blocks: list[Block]) -> Slice:
+    """What matters of `blocks`, the first of which is entered."""
+    found = _Marking(blocks).all()
+    found.dropped_loops = [block for block in blocks if _is_dropped_wait(block, found)]
+    return found
+
+
+class _Marking:
+    def __init__(self, blocks: list[Block]) -> None:
+        self.blocks = blocks
+        self.home = {step: block for block in blocks for step in (*block.phis, *block.steps)}
+        self.after, self.deciding = control_dependence(blocks)
+        self.found = Slice(after=self.after)
+        self.worklist: list[Step] = []
+        self.numbers: dict[Operand, bool] = {}
+        self.stores: list[Step] = []
+
+    def all(self) -> Slice:
+        for block in self.blocks:
+            for step in block.steps:
+                if step.kind == "act":
+                    self.mark(step)
+                if step.stored:
+                    self.stores.append(step)
+        self.spread()
+        self.found.kept |= {self.blocks[0], *(block for block in self.blocks if not block.successors)}
+        return self.found
+
+    def mark(self, step: Step) -> None:
+        if step not in self.found.steps:
+            self.found.steps.add(step)
+            self.worklist.append(step)
+
+    def spread(self) -> None:
+        while self.worklist:
+            step = self.worklist.pop()
+            block = self.home[step]
+            self.found.kept.add(block)
+            self.needs(block)
+            for operand in step.operands:
+                self.value(operand)
+            if step.kind == "phi":
+                for before in block.predecessors:
+                    self.found.kept.add(before)
+                    self.needs(before)
+                    if len(before.successors) > 1:
+                        self.branch(before)
+            if self.found.follows_data:
+                self.stored_by(step)
+
+    def value(self, operand: Operand) -> None:
+        if not isinstance(operand, Value) or operand.step is None:
+            return
+        self.found.values.add(operand)
+        step = operand.step
+        if step.what in LOADS and not self.found.follows_data:
+            self.found.follows_data = True
+            for store in self.stores:
+                if store in self.found.steps:
+                    self.stored_by(store)
+        self.mark(step)
+
+    def stored_by(self, step: Step) -> None:
+        for operand in step.stored:
+            if is_number(operand, self.numbers):
+                self.value(operand)
+
+    def needs(self, block: Block) -> None:
+        """The branches that decide whether `block` is executed matter."""
+        for decider in self.deciding.get(block, ()):
+            self.branch(decider)
+
+    def branch(self, block: Block) -> None:
+        if block in self.found.branches:
+            return
+        self.found.branches.add(block)
+        self.found.kept.add(block)
+        self.needs(block)
+        if block.condition is not None:
+            self.value(block.condition)
+
+
+def control_dependence(blocks: list[Block]) -> tuple[Mapping[Block, Block], Mapping[Block, list[Block]]]:
+    """The immediate post-dominator of each block, and the branches on which each is control dependent."""
+    end = Block(-1)
+    before: dict[Block, list[Block]] = defaultdict(list)
+    for block in blocks:
+        for successor in block.successors:
+            before[successor].append(block)
+        if not block.successors:
+            before[end].append(block)
+    after = immediate_dominators(end, lambda block: before[block])
+    while len(after) < len(blocks):  # a loop without an exit: as if its last block led to the end
+        stuck = next(block for block in reversed(blocks) if block not in after)
+        before[end].append(stuck)
+        after = immediate_dominators(end, lambda block: before[block])
+    deciding: dict[Block, dict[Block, None]] = defaultdict(dict)
+    for block in blocks:
+        if len(block.successors) < 2:
+            continue
+        for successor in block.successors:
+            runner = successor
+            while runner is not after[block] and runner is not end:
+                deciding[runner][block] = None
+                runner = after[runner]
+    real = {block: post for block, post in after.items() if post is not end}
+    return real, {block: list(those) for block, those in deciding.items()}
+
+
+def _is_dropped_wait(block: Block, found: Slice) -> bool:
+    """Whether the dropped branch of `block` was one on data that closed or left a loop."""
+    if len(block.successors) < 2 or block in found.branches:
+        return False
+    return block.condition is not None and _comes_from_memory(block.condition, set()) and _is_in_loop(block)
+
+
+def _comes_from_memory(operand: Operand, seen: set[Operand]) -> bool:
+    if not isinstance(operand, Value) or operand.step is None or operand in seen:
+        return False
+    seen.add(operand)
+    step = operand.step
+    if step.kind == "unknown":
+        return "global" in step.what or step.what.startswith("atom")
+    return any(_comes_from_memory(each, seen) for each in step.operands)
+
+
+def _is_in_loop(block: Block) -> bool:
+    seen: set[Block] = set()
+    worklist = list(block.successors)
+    while worklist:
+        each = worklist.pop()
+        if each is block:
+            return True
+        if each not in seen:
+            seen.add(each)
+            worklist += each.successors
+    return False
