@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from tileas_xdsl.analysis.memory.atomic_reads import decides_by_atomic
 from tileas_xdsl.analysis.thread_dependence import stores_the_same
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Touch
 from tileas_xdsl.machine.core.handles import unknown_outcome
@@ -503,7 +504,10 @@ class Agent:
         if isinstance(value, PerThread):
             value = by_thread.known_to_all(self, value, op, use)
         if value is UNKNOWN:
-            raise UndecidedError(op, f"{use} data that is not computed when checking")
+            what = "data that is not computed when checking"
+            if decides_by_atomic(op):
+                what = "what an atomic access finds in memory, and who changes that is not followed"
+            raise UndecidedError(op, f"{use} {what}")
         return value
 
     def _seen_now(self, value: LateValue, op: Operation | None) -> Any:

@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAt
 from xdsl.ir import Attribute, Operation
 from xdsl.traits import SymbolTable
 
+from tileas_xdsl.analysis.memory.atomic_reads import is_atomic
 from tileas_xdsl.dialects.extensions import llvm as extended
 from tileas_xdsl.dialects.extensions import llvm_values as values
 from tileas_xdsl.dialects.llvm_sizes import POINTER_BYTES
@@ -32,7 +33,7 @@ from tileas_xdsl.machine.core.threads.hardware import PerThread, of_threads
 from tileas_xdsl.machine.core.values import UNKNOWN, ElementType, element_type, unsigned, wrap
 from tileas_xdsl.machine.core.violations import DivisionByZeroError, UnsupportedError
 from tileas_xdsl.machine.meanings.arith import dense_array
-from tileas_xdsl.machine.parts.atomics import update
+from tileas_xdsl.machine.parts import atomics
 from tileas_xdsl.machine.parts.calls import call_symbol
 from tileas_xdsl.machine.parts.divergent_jumps import branch_to
 from tileas_xdsl.machine.parts.globals import global_object
@@ -397,11 +398,13 @@ def _touched_at_once(agent: Agent, op: Operation, pointer: Any, type_: Attribute
 
 
 def _load_at_once(agent: Agent, op: llvm.LoadOp, pointer: Any) -> Sequence[Any] | None:
-    is_done = _touched_at_once(agent, op, pointer, op.results[0].type, write=False)
+    is_done = not is_atomic(op) and _touched_at_once(agent, op, pointer, op.results[0].type, write=False)
     return [UNKNOWN] * agent.size if is_done else None
 
 
 def _store_at_once(agent: Agent, op: llvm.StoreOp, value: Any, pointer: Any) -> Sequence[Any] | None:
+    if is_atomic(op):
+        return None
     is_scalar = not isinstance(op.value.type, VectorType)
     is_unknown = not is_scalar or all(each is UNKNOWN for each in of_threads(value, agent.size))
     is_done = is_unknown and _touched_at_once(agent, op, pointer, op.value.type, write=True)
@@ -412,7 +415,8 @@ def _store_at_once(agent: Agent, op: llvm.StoreOp, value: Any, pointer: Any) -> 
 def _load(agent: Agent, op: llvm.LoadOp, pointer: Any) -> Any:
     target: Pointer = agent.known(pointer, op, "loads through")
     type_ = op.results[0].type
-    value = agent.load(typed_view(target, type_, op), op)
+    place = typed_view(target, type_, op)
+    value = atomics.load(agent, op, place) if is_atomic(op) else agent.load(place, op)
     return int(value) if isinstance(value, NUMPY_INTEGERS) else value
 
 
@@ -425,7 +429,11 @@ def _load(agent: Agent, op: llvm.LoadOp, pointer: Any) -> Any:
 )
 def _store(agent: Agent, op: llvm.StoreOp, value: Any, pointer: Any) -> None:
     target: Pointer = agent.known(pointer, op, "stores through")
-    agent.store(typed_view(target, op.value.type, op), value, op)
+    place = typed_view(target, op.value.type, op)
+    if is_atomic(op):
+        atomics.update(agent, op, place, lambda _: value)
+    else:
+        agent.store(place, value, op)
 
 
 @pure(extended.AddrSpaceCastOp, moves=moving.unchanged)
@@ -479,7 +487,7 @@ def _atomicrmw(agent: Agent, op: extended.AtomicRMWOp, pointer: Any, given: Any)
             raise UnsupportedError(op, f"computes {word} on {kind}, which has no meaning here")
         return FLOAT_UPDATES[word](old, given)
 
-    old = update(agent, op, typed_view(target, kind, op), compute)
+    old = atomics.update(agent, op, typed_view(target, kind, op), compute)
     return int(old) if isinstance(old, NUMPY_INTEGERS) else old
 
 
@@ -490,7 +498,7 @@ def _cmpxchg(agent: Agent, op: extended.CmpXchgOp, pointer: Any, expected: Any, 
     if agent.machine.with_data and compares_pointers:
         raise UnsupportedError(op, "compares pointers; compare integers instead")
     place = target.view((POINTER_BYTES,), BYTE) if compares_pointers else typed_view(target, op.val.type, op)
-    old = update(agent, op, place, lambda old: given if int(old) == int(expected) else None)
+    old = atomics.update(agent, op, place, lambda old: given if int(old) == int(expected) else None)
     return UNKNOWN if old is UNKNOWN else (int(old), int(int(old) == int(expected)))
 
 

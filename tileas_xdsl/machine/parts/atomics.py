@@ -19,13 +19,20 @@ from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
 
 
+def load(agent: Agent, op: Operation, place: View) -> Any:
+    """What is at `place`: UNKNOWN when data is not computed, since others may change it at the same time."""
+    _must_not_be_put_off(agent, op)
+    agent.check_bounds(place, op)
+    agent.touch(place, op, write=False, is_atomic=True)
+    return agent.machine.read(place) if agent.machine.with_data else UNKNOWN
+
+
 def update(agent: Agent, op: Operation, place: View, compute: Callable[[Any], Any]) -> Any:
     """
     Put `compute(old)` to `place`, of which `old` is the content, and return that: UNKNOWN when data is not computed. A
     result None leaves the content as it is.
     """
-    if agent.recording is not None:
-        raise UnsupportedError(op, "is atomic inside an asynchronous scope, which has no meaning here; move it outside")
+    _must_not_be_put_off(agent, op)
     agent.check_bounds(place, op)
     agent.touch(place, op, write=True, is_atomic=True)
     machine = agent.machine
@@ -37,3 +44,8 @@ def update(agent: Agent, op: Operation, place: View, compute: Callable[[Any], An
     if new is not None:
         machine.write(place, new)
     return old
+
+
+def _must_not_be_put_off(agent: Agent, op: Operation) -> None:
+    if agent.recording is not None:
+        raise UnsupportedError(op, "is atomic inside an asynchronous scope, which has no meaning here; move it outside")
