@@ -38,6 +38,8 @@ Visible = (
     | steps.Relinquish
 )
 VISIBLE = get_args(Visible)
+Way = tuple[tuple[int, int], ...]
+"""The steps of a run: whose, and at which place."""
 
 
 class Going:
@@ -97,8 +99,8 @@ class Run:
         """For each operation of the tensor core who has started it, and the event of that."""
         self.pools = {number: Pool(number, program, self.size) for number in program.pools}
         self.twins = twins(program) if program.pools and swaps_twins else {}
-        self.found: dict[str, list[str]] = {}
-        """For each kind of mistake the way there."""
+        self.found: dict[str, tuple[Way, str]] = {}
+        """For each kind of mistake the way there, and what it is."""
         self.way: list[tuple[int, int]] = []
         self.asks: tuple[int, int] | None = None
         """The thread that needs an answer to go on, and among how many."""
@@ -215,15 +217,15 @@ class Run:
 
     def report(self, kind: str, text: str) -> None:
         if kind not in self.found:
-            self.found[kind] = [*self.words(), text]
+            self.found[kind] = (*self.way,), text
 
-    def words(self) -> list[str]:
+    def words(self, way: Way) -> list[str]:
         threads = self.program.threads
         return [
             f"{threads[number].name}: {threads[number].source(place)}"
             if number in threads
             else f"complete: {self.program.operations[place].source}"
-            for number, place in self.way
+            for number, place in way
         ]
 
     # Visible steps

@@ -96,9 +96,10 @@ class Exploration:
         return self.verdict & SHOWN
 
     def add(self, run: Run) -> None:
-        for kind, way in run.found.items():
+        for kind, (way, text) in run.found.items():
             self.verdict.add(kind)
-            self.witnesses.setdefault(kind, way)
+            if kind not in self.witnesses:
+                self.witnesses[kind] = [*run.words(way), text]
         self.overrun |= run.undefined is not None and run.undefined.is_overrun
         self.overfull |= run.overfull
         self.unbalanced |= lacks_bytes(run)
@@ -180,7 +181,9 @@ class _Explorer:
     """The tree of runs, of which one branch is kept."""
 
     def __init__(self, program: Callable[[Answers], steps.Program], *, reduced: bool) -> None:
-        self.program_for = program
+        self.unroll = program
+        self.unrolled: tuple[Answers, steps.Program] | None = None
+        """The last answers for which the program was unrolled, and what came of it: no run changes that."""
         self.reduced = reduced
         self.branch: list[Moment | Choice] = []
         self.moments: list[Moment] = []
@@ -215,7 +218,7 @@ class _Explorer:
 
     def run(self) -> Run:
         """Go along the branch, and on from its end."""
-        run = Run(self.program_for(self.answers()), self, swaps_twins=self.reduced)
+        run = Run(self.program(), self, swaps_twins=self.reduced)
         run.settle()
         while run.asks is None and run.undefined is None:
             possible = run.possible()
@@ -226,6 +229,13 @@ class _Explorer:
                 break
             run.take(self.moments[run.moment].chosen)
         return run
+
+    def program(self) -> steps.Program:
+        """The program with the answers of the branch. Most runs have those of the run before."""
+        answers = self.answers()
+        if self.unrolled is None or self.unrolled[0] != answers:
+            self.unrolled = answers, self.unroll(answers)
+        return self.unrolled[1]
 
     def answers(self) -> Answers:
         given: dict[int, tuple[int, ...]] = {}
