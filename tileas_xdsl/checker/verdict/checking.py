@@ -12,7 +12,7 @@ right, and a witness needs it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from math import inf
@@ -103,35 +103,64 @@ def check(
     _must_be_arguments(module, names, [*(args or {}), *(n for pair in may_alias for n in pair)])
     _must_only_compute(module, assume_pure)
     _must_take_programs_over(module, names, programs)
-    asked = trip_counts is not None
-    report = Report(names, counts, tries_every_trip_count=not asked if prove is None else prove)
-    bodies = (find_function(module, name)[1] for name in names)
-    report.threads = threads
-    report.assumed |= dict.fromkeys(map(Assumption, stated_assumptions(module)))
-    report.arguments = list(dict.fromkeys(argument for body in bodies for argument in argument_names(body)))
+    report = _report_on(module, names, counts, threads)
+    report.tries_every_trip_count = trip_counts is None if prove is None else prove
     assumptions = Assumptions(capture, tuple(may_alias), frozenset(assume_pure), relaxed_proxy, threads_given(threads))
-
+    question = Question(counts, args or {}, programs, may_add_counts=trip_counts is None)
     limit = steps if steps is not None else STEPS if timeout == TIMEOUT else inf
-    deadlines: list[Deadline] = []
-
-    def tried_with(name: str) -> tuple[int, ...] | None:
-        op, body = find_function(module, name)
-        deadline = Deadline.after(timeout, limit)
-        deadlines.append(deadline)
-        subject = Subject(op, body, assumptions, deadline=deadline, judges_waits=judge_waits)
-        if not asked and not args and check_turns(name, subject, report, tell or _nobody, _check_function):
-            return counts
-        return _check_function(
-            name, subject, counts, args or {}, report, tell or _nobody, may_add_counts=not asked, programs=programs
-        )
-
+    tried: list[tuple[int, ...] | None] = []
     with seldom_collecting():
-        tried = [tried_with(name) for name in names]
-    report.steps = sum(deadline.meter.spent for deadline in deadlines)
+        for name in names:
+            op, body = find_function(module, name)
+            deadline = Deadline.after(timeout, limit)
+            subject = Subject(op, body, assumptions, deadline=deadline, judges_waits=judge_waits)
+            tried.append(_answer(name, subject, question, report, tell or _nobody))
+            report.steps += deadline.meter.spent
     # What is said of all functions is what each of them was tried with.
     report.trip_counts = min((each for each in tried if each is not None), key=len, default=counts)
     report.varies_trip_counts = any(each is not None for each in tried)
     return report
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of each function."""
+
+    counts: tuple[int, ...]
+    """The trip counts to try."""
+    fixed: Mapping[str, int]
+    """Arguments that have one number."""
+    programs: int | None
+    """How many programs a persistent loop computes; None where that varies."""
+    may_add_counts: bool
+    """Whether the counts are those by default, so that others may be tried, too, and every one proved."""
+
+
+def _report_on(module: Operation, names: list[str], counts: tuple[int, ...], threads: int | None) -> Report:
+    """An empty report on the functions called `names`."""
+    report = Report(names, counts)
+    bodies = (find_function(module, name)[1] for name in names)
+    report.threads = threads
+    report.assumed |= dict.fromkeys(map(Assumption, stated_assumptions(module)))
+    report.arguments = list(dict.fromkeys(argument for body in bodies for argument in argument_names(body)))
+    return report
+
+
+def _answer(name: str, subject: Subject, question: Question, report: Report, tell: Tell) -> tuple[int, ...] | None:
+    """Check one function. Returns the trip counts that were tried, None where it has no argument that varies."""
+    by_default = question.may_add_counts and not question.fixed
+    if by_default and check_turns(name, subject, report, tell, _check_function):
+        return question.counts
+    return _check_function(
+        name,
+        subject,
+        question.counts,
+        question.fixed,
+        report,
+        tell,
+        may_add_counts=question.may_add_counts,
+        programs=question.programs,
+    )
 
 
 def _nobody(_text: str) -> None:
