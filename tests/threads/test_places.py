@@ -66,6 +66,15 @@ CASES = {
     "at the same time": (stored("%a") + stored("%b") + read("%a") + read("%b"), [(0, 1), (1, 1)]),
     "out of a branch": (branch("%r", "%a") + stored("%b") + read("%r") + read("%b"), [(0, 1), (1, 1)]),
     "out of a branch, and over": (branch("%r", "%a") + read("%r") + stored("%b") + read("%b"), [(0, 1), (0, 1)]),
+    "handed on by one yield": (
+        "  %no = nv_tileas.create_none : () -> !lies\n  %p, %q = scf.if %some -> (!lies, !lies) {\n"
+        "  %a = nv_tileas.alloc_tensor : () -> !lies\n  %b = nv_tileas.alloc_tensor : () -> !lies\n"
+        "  scf.yield %a, %b : !lies, !lies\n  } else {\n  scf.yield %no, %no : !lies, !lies\n  }\n"
+        "  nv_tileas.copy %x, %p : (!held, !lies) -> ()\n  nv_tileas.copy %x, %q : (!held, !lies) -> ()\n"
+        + read("%p")
+        + read("%q"),
+        [(0, 2)],
+    ),
     "in each turn": (IN_A_LOOP.format(stored("%a") + read("%a") + stored("%b") + read("%b")), [(0, 1), (0, 1)]),
     "read in each turn, made in front": (
         stored("%a") + IN_A_LOOP.format(read("%a") + stored("%b") + read("%b")),

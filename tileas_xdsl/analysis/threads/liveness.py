@@ -64,6 +64,8 @@ class Liveness:
     def __init__(self, names: Iterable[SSAValue]) -> None:
         self._readers: dict[SSAValue, list[Operation]] = {}
         """By name: the ops up to which it is live."""
+        self._goes_on: dict[SSAValue, set[Operation]] = {}
+        """By name: the ops behind which its tile is read under another name."""
         names = list(names)
         handed_on: dict[SSAValue, list[tuple[SSAValue, Operation]]] = {}
         for name in names:
@@ -83,6 +85,7 @@ class Liveness:
         while read:
             for name, op in handed_on.get(read.pop(), ()):
                 self._readers[name].append(op)
+                self._goes_on.setdefault(name, set()).add(op)
                 if name not in seen:
                     seen.add(name)
                     read.append(name)
@@ -92,7 +95,8 @@ class Liveness:
         block = name.owner if isinstance(name.owner, Block) else name.owner.parent
         if block is None or not _is_made(name, point, block):
             return False
-        return any(comes_behind(reader, point, block) for reader in self._readers.get(name, ()))
+        goes_on = point in self._goes_on.get(name, ())
+        return goes_on or any(comes_behind(reader, point, block) for reader in self._readers.get(name, ()))
 
 
 def _is_made(name: SSAValue, point: Operation, block: Block) -> bool:

@@ -39,7 +39,7 @@ class Web:
 
     names: tuple[SSAValue, ...]
     makers: tuple[AllocTensorOp, ...]
-    """The ops that begin a tile of it; at least one."""
+    """The ops that begin a tile of it; at least one. The one whose tile takes its bytes first stands first."""
 
     @property
     def tile(self) -> Tile:
@@ -79,7 +79,11 @@ def webs_of(function: Operation) -> list[Web]:
     members: dict[SSAValue, list[SSAValue]] = {}
     for name in names:
         members.setdefault(families.of(name), []).append(name)
-    found = [Web(names=tuple(web), makers=tuple(_makers(web))) for web in members.values()]
+    positions = {op: number for number, op in enumerate(function.walk())}
+    found = [
+        Web(names=tuple(web), makers=tuple(sorted(_makers(web), key=lambda maker: positions[beginning(maker)])))
+        for web in members.values()
+    ]
     return [web for web in found if web.makers]
 
 
@@ -180,11 +184,11 @@ class Turns:
 
 
 def turns_of(web: Web, liveness: Liveness) -> Turns:
-    """How many tiles of a web there are at a time."""
+    """How many tiles of a web there are at a time: where one begins, those that begin later are not there yet."""
     others: dict[AllocTensorOp, tuple[SSAValue, ...]] = {}
-    for maker in web.makers:
-        point = beginning(maker)
-        live = [name for name in web.names if name is not maker.tensor and liveness.is_live_behind(name, point)]
+    for number, maker in enumerate(web.makers):
+        point, later = beginning(maker), {each.tensor for each in web.makers[number:]}
+        live = [name for name in web.names if name not in later and liveness.is_live_behind(name, point)]
         others[maker] = tuple(live)
     return Turns(1 + max(map(len, others.values())), others)
 
