@@ -76,7 +76,8 @@ class Underway(FlowClient[frozenset[AsyncDotOp]]):
     ) -> SSAValue | None:
         """Of `tokens`, the one whose wait at `point` is for all of `products`, and for as few others as possible."""
         counts = [age.count for product in products if (age := self.ages.age(product.done, point)) is not None]
-        known = [(age.count, token) for token in tokens if (age := self.ages.age(token, point)) is not None]
+        ages = [(age, token) for token in tokens if (age := self.ages.age(token, point)) is not None]
+        known = [(age.count, token) for age, token in ages if age.queue == QUEUE]
         fitting = [(count, token) for count, token in known if count <= min(counts, default=0)]
         return max(fitting, key=lambda each: each[0])[1] if fitting else None
 
