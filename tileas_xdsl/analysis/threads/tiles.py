@@ -7,6 +7,8 @@ from typing import cast
 
 from xdsl.dialects.builtin import (
     BFloat16Type,
+    Float8E4M3FNType,
+    Float8E5M2Type,
     Float16Type,
     Float32Type,
     Float64Type,
@@ -14,6 +16,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     TensorType,
     VectorType,
+    i8,
 )
 from xdsl.ir import Attribute
 
@@ -26,7 +29,9 @@ from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.layouts.rearranged import permuted, reshaped
 
 REGISTER_BITS = 32
-NUMBERS = (BFloat16Type, Float16Type, Float32Type, Float64Type, IndexType, IntegerType)
+SMALL_FLOATS = (Float8E4M3FNType, Float8E5M2Type)
+"""Threads have them as bytes."""
+NUMBERS = (BFloat16Type, Float16Type, Float32Type, Float64Type, IndexType, IntegerType, *SMALL_FLOATS)
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,11 @@ class Tile:
         return self.type.element_type
 
     @property
+    def number(self) -> Attribute:
+        """What a thread has of an element: itself, or of a small float its bits."""
+        return i8 if isinstance(self.element, SMALL_FLOATS) else self.element
+
+    @property
     def count(self) -> int:
         """How many elements a thread holds; copies count."""
         return self.layout.input_size(REGISTER)
@@ -56,7 +66,7 @@ class Tile:
     @property
     def register(self) -> Attribute:
         """The type of one register."""
-        return self.element if self.packed == 1 else VectorType(self.element, [self.packed])
+        return self.number if self.packed == 1 else VectorType(self.number, [self.packed])
 
     @property
     def bytes(self) -> int:

@@ -5,6 +5,7 @@ Which layouts the operands and the result of an op on tiles must have, so that e
 |---|---|
 | element-wise, casts included | all tiles have one layout |
 | reduction along an axis | each warp holds whole rows, and the result is a slice of the operand's layout |
+| scan along an axis | each warp holds whole rows, and the result has the layout of the operand |
 | a dimension of extent 1 is added | the operand is a slice of the result's layout |
 | broadcast | the result has the layout of the operand, which wraps around where the extent is 1 |
 | permutation, other extents | each thread holds what it held, under other coordinates |
@@ -40,6 +41,7 @@ from tileas_xdsl.layouts.forms import Blocked, LayoutForm, LinearBases, Mma, Sli
 from tileas_xdsl.layouts.linear import Basis
 
 REDUCTIONS = (nv_tileaa.ReduceOp, nv_tileas.ReduceOp)
+SCANS = (nv_tileaa.ScanOp, nv_tileas.ScanOp)
 EXPANSIONS = (nv_tileaa_structure.ExpandDimsOp, nv_tileas_structure.ExpandDimsOp)
 
 REARRANGING = (PermuteOp, ViewOp)
@@ -66,7 +68,7 @@ def has_rule(op: Operation) -> bool:
     """Whether `operand_form` and `result_form` know the op, and all its tiles have layouts."""
     if len(op.results) != 1 or in_registers(op.results[0]) is None or not tiles_of(op):
         return False
-    if isinstance(op, (*REDUCTIONS, *REARRANGING, nv_tileaa_structure.BroadcastOp)):
+    if isinstance(op, (*REDUCTIONS, *SCANS, *REARRANGING, nv_tileaa_structure.BroadcastOp)):
         return True
     if isinstance(op, EXPANSIONS):
         return new_axis(op) is not None
@@ -96,6 +98,8 @@ def result_form(op: Operation, form: LayoutForm) -> LayoutForm | None:
     """The layout of the result where the tiles that go in have `form`; None where the rule allows none."""
     if isinstance(op, REDUCTIONS):
         return _left_of_rows(op, form) if in_whole_rows(op, form) == form else None
+    if isinstance(op, SCANS):
+        return form if in_whole_rows(op, form) == form else None
     if isinstance(op, EXPANSIONS):
         return form.parent if isinstance(form, Slice) and form.axis == new_axis(op) else None
     if isinstance(op, nv_tileaa_structure.BroadcastOp):
@@ -131,11 +135,11 @@ def _left_of_rows(op: Operation, form: LayoutForm) -> LayoutForm | None:
 
 def in_whole_rows(op: Operation, form: LayoutForm) -> LayoutForm:
     """
-    The layout, where each warp holds whole rows along the axis of a reduction. Else one in which a warp holds elements
-    of other rows, that one of its threads held, in exchange for those of its rows that another warp held; where there
-    are none to exchange, all warps hold the same.
+    The layout, where each warp holds whole rows along the axis of a reduction or a scan. Else one in which a warp holds
+    elements of other rows, that one of its threads held, in exchange for those of its rows that another warp held;
+    where there are none to exchange, all warps hold the same.
     """
-    assert isinstance(op, REDUCTIONS)
+    assert isinstance(op, (*REDUCTIONS, *SCANS))
     tile, axis, bits = op.operands[0], op.axis.value.data, element_bits(op.operands[0].type)
     try:
         layout = form.linear(shape_of(tile), bits or 0)

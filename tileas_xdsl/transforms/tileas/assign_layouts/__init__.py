@@ -30,6 +30,7 @@ from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.transforms.tileas.assign_layouts.agreement import make_agree
 from tileas_xdsl.transforms.tileas.assign_layouts.products import anchor_products
 from tileas_xdsl.transforms.tileas.assign_layouts.reads import read_first
+from tileas_xdsl.transforms.tileas.assign_layouts.small_factors import widen_factors
 from tileas_xdsl.transforms.tileas.assign_layouts.tiles import assign_tiles, refuse_tiles_without_layout
 
 
@@ -41,8 +42,8 @@ class AssignLayoutsPass(ModulePass):
     Rewrites
         The types of all tiles, wherever they stand: in registers to coalesced layouts, in shared memory to the widest
         swizzle that their rows fill. Synchronous products on the tensor core get fragments, and conversions around
-        them. Tiles that have a layout to the bit, or one in words, keep it; so do tiles whose elements have no width
-        (pointers, indices). A tile in shared memory that threads store or
+        them. Factors of floats of 8 bits become f16 before. Tiles that have a layout to the bit, or one in words, keep
+        it; so do tiles whose elements have no width (pointers, indices). A tile in shared memory that threads store or
         permute is read first. A second run changes nothing.
 
     Requires
@@ -71,7 +72,8 @@ class AssignLayoutsPass(ModulePass):
             raise PassFailedException(f"{self.name}: num-warps={self.num_warps}: a power of two is needed")
         capabilities = [capability_for(function, self.compute_capability) for function in functions_in(op)]
         refuse_tiles_without_layout(op, self.num_warps)
-        for function in functions_in(op):
+        for function, capability in zip(functions_in(op), capabilities, strict=True):
+            widen_factors(function, capability)
             read_first(function)
         assign_tiles(op, self.num_warps)
         for function, capability in zip(functions_in(op), capabilities, strict=True):

@@ -11,6 +11,7 @@ from tileas_xdsl.layouts.forms import LayoutForm, Slice
 from tileas_xdsl.transforms.tileas.layout_rules import (
     EXPANSIONS,
     REDUCTIONS,
+    SCANS,
     compute_in,
     converted,
     forms,
@@ -42,15 +43,15 @@ def agrees(op: Operation) -> bool:
 def _repair(op: Operation) -> None:
     """
     An expansion takes a slice of what it gives, and a broadcast the layout of its result: what it takes is smaller.
-    A reduction takes whole rows in each warp. Other ops take the layout of their first tile of numbers, for masks
-    follow what they mask, or where that does not fit them all, that of their result.
+    A reduction or a scan takes whole rows in each warp. Other ops take the layout of their first tile of numbers, for
+    masks follow what they mask, or where that does not fit them all, that of their result.
     """
     result = in_registers(op.results[0])
     assert result is not None
     axis = new_axis(op) if isinstance(op, EXPANSIONS) else None
     if isinstance(op, BroadcastOp) and compute_in(op, result):
         return
-    if isinstance(op, REDUCTIONS):
+    if isinstance(op, (*REDUCTIONS, *SCANS)):
         compute_in(op, in_whole_rows(op, forms(tiles_of(op))[0]))
         return
     first = _first_of_numbers(op) or result if axis is None else Slice(axis, result)

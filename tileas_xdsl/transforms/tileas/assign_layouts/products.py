@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from xdsl.dialects.builtin import IntegerType, TensorType
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -41,9 +41,8 @@ def _forms_of(op: Product, warps: int, capability: int) -> ProductForms | None:
     if any(has_six_bit_floats(tile) for tile in tiles):
         return None
     (m, k), (_, n), _ = shapes
-    # For bytes wgmma takes no B whose rows lie along N, as loads leave them (PTX ISA, "wgmma.mma_async").
-    takes_any_order = not isinstance(cast("TensorType[Attribute]", op.a.type).element_type, IntegerType)
-    return of_product(m, n, k, bits, warps, capability if takes_any_order else min(capability, FIRST_WGMMA - 1))
+    # wgmma takes a B whose rows lie along N, as loads leave them, only of 16 bits (PTX ISA, "wgmma.mma_async").
+    return of_product(m, n, k, bits, warps, capability if bits == 16 else min(capability, FIRST_WGMMA - 1))
 
 
 def _anchor(op: Product, forms: ProductForms) -> None:

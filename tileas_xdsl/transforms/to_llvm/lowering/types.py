@@ -9,6 +9,8 @@ from typing import Any, cast
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     BFloat16Type,
+    Float8E4M3FNType,
+    Float8E5M2Type,
     Float16Type,
     Float32Type,
     Float64Type,
@@ -20,6 +22,7 @@ from xdsl.dialects.builtin import (
     Signedness,
     StridedLayoutAttr,
     VectorType,
+    i8,
     i64,
 )
 from xdsl.dialects.llvm import LLVMArrayType, LLVMPointerType, LLVMStructType
@@ -29,6 +32,8 @@ from tileas_xdsl.dialects.upstream import pointer_type
 
 FLOATS: dict[type[Attribute], int] = {BFloat16Type: 2, Float16Type: 2, Float32Type: 4, Float64Type: 8}
 """The floats, and how many bytes each has."""
+BYTES = (Float8E4M3FNType, Float8E5M2Type)
+"""Elements of buffers that only code of bytes accesses."""
 SPACES = {
     "#gpu.address_space<global>": 1,
     "#gpu.address_space<workgroup>": 3,
@@ -65,7 +70,7 @@ def buffer_type(type_: Attribute) -> BufferType | None:
         return None
     kind = cast("MemRefType[Attribute]", type_)
     space = _space(kind.memory_space)
-    element = number_type(kind.element_type)
+    element = i8 if isinstance(kind.element_type, BYTES) else number_type(kind.element_type)
     if space is None or element is None or not isinstance(kind.layout, NoneAttr | StridedLayoutAttr):
         return None
     sizes = tuple(None if size == DYNAMIC_INDEX else size for size in kind.get_shape())

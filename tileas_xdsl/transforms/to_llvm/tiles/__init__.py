@@ -10,6 +10,7 @@ Tile code as the code of single threads: one rule an op, one file a family.
     slots.py                       what pipelines have become: slots, barriers, ops of threads
     approximations.py              functions of ex2 and polynomials
     scattered.py                   numbers, elements at coordinates of lanes, atomic updates
+    scans.py                       what stands in front of each element, combined
     products.py, sinking.py, shapes.py, elementwise.py, conversions.py, control.py
 """
 
@@ -23,6 +24,7 @@ from tileas_xdsl.transforms.to_llvm.tiles import (
     copies,
     elementwise,
     products,
+    scans,
     scattered,
     shapes,
     slots,
@@ -38,6 +40,7 @@ FAMILIES = (
     copies,
     elementwise,
     products,
+    scans,
     scattered,
     shapes,
     slots,

@@ -130,7 +130,7 @@ def _load_plain(threads: Threads, pointer: SSAValue, access: LaneAccess, words: 
 def _taken_apart(threads: Threads, word: SSAValue, tile: Tile, count: int) -> list[SSAValue]:
     if count == 1:
         return [word]
-    vector = cast_bits(threads, word, VectorType(tile.element, [count]))
+    vector = cast_bits(threads, word, VectorType(tile.number, [count]))
     return [threads.result(ExtractElementOp(vector, threads.number(position))) for position in range(count)]
 
 

@@ -11,20 +11,24 @@ from typing import Any, cast
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
+    Float8E5M2Type,
     FloatAttr,
     IntegerAttr,
     IntegerType,
     TensorType,
     VectorType,
+    f16,
+    f32,
+    i16,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
+from tileas_xdsl.analysis.threads.tiles import SMALL_FLOATS, Tile, tile_of
 from tileas_xdsl.dialects.nv_tileaa import elementwise
 from tileas_xdsl.dialects.nv_tileaa.structure import SplatOp
 from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.transforms.to_llvm.tiles.control import same
-from tileas_xdsl.transforms.to_llvm.tiles.packing import elements, packed, vector_of
+from tileas_xdsl.transforms.to_llvm.tiles.packing import cast_bits, elements, packed, vector_of
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
 from tileas_xdsl.transforms.to_llvm.tiles.values import Registers
 
@@ -82,7 +86,7 @@ def _each(
 ) -> None:
     """What `build` makes of each row of registers or elements."""
     tile = _result_tile(op)
-    kind = tile.register if whole else tile.element
+    kind = tile.register if whole else tile.number
     values = [build(list(row), kind) for row in zip(*_columns(threads, op, whole=whole), strict=True)]
     threads.give(op.results[0], Registers(tile, tuple(values)) if whole else packed(threads, tile, values))
 
@@ -93,6 +97,10 @@ def _computed(op: Operation, threads: Threads) -> None:
         same(op, threads)
         return
 
+    if is_small(op.operands[0].type) and isinstance(op, arith.ExtFOp):
+        _widen(op, threads)
+        return
+
     def build(operands: list[SSAValue], kind: Attribute) -> SSAValue:
         copy = type(op).create(
             operands=operands, result_types=[kind], properties=dict(op.properties), attributes=_kept(op)
@@ -100,6 +108,12 @@ def _computed(op: Operation, threads: Threads) -> None:
         return threads.result(copy)
 
     _each(threads, op, build, whole=type(op) in KEPT)
+
+
+def _widen(op: Operation, threads: Threads) -> None:
+    """Floats of 8 bits become wider ones."""
+    before = cast("TensorType[Attribute]", op.operands[0].type).element_type
+    _each(threads, op, lambda operands, kind: widened(threads, operands[0], before, kind), whole=False)
 
 
 def _kept(op: Operation) -> dict[str, Attribute]:
@@ -119,7 +133,7 @@ def _computed_elsewhere(op: Operation, threads: Threads) -> None:
 def _rounds_otherwise(op: Operation) -> tuple[str, str] | None:
     mode = op.properties.get("rounding_mode")
     if mode is None or str(mode).find("nearest") >= 0:
-        return None
+        return no_numbers(op)
     return f"rounds as {mode} says", "leave the rounding mode out: to the nearest"
 
 
@@ -127,6 +141,9 @@ def _rounds_otherwise(op: Operation) -> tuple[str, str] | None:
 def _converted(op: elementwise.FpToFpOp, threads: Threads) -> None:
     if not _is_tile(op.result):
         threads.give(op.result, _resized(threads, threads.of(op.operands[0]), op.result.type))
+        return
+    if is_small(op.operands[0].type):
+        _widen(op, threads)
         return
     _each(threads, op, lambda operands, kind: _resized(threads, operands[0], kind), whole=False)
 
@@ -144,7 +161,7 @@ def _between_equal_widths(op: elementwise.FpToFpOp) -> tuple[str, str] | None:
     before, after = (cast(Any, kind).bitwidth for kind in kinds)
     if before == after and kinds[0] != kinds[1]:
         return f"converts {kinds[0]} to {kinds[1]}, neither of which has all numbers of the other", "go through f32"
-    return None
+    return no_numbers(op)
 
 
 # Constants ------------------------------------------------------------------------------------------------------------
@@ -182,12 +199,17 @@ def _is_no_splat(op: arith.ConstantOp) -> tuple[str, str] | None:
     value = op.value
     if not isinstance(value, DenseIntOrFPElementsAttr) or not value.is_splat():
         return "is a tile of different numbers, which would have to lie somewhere", "load it from an array"
-    return None
+    return no_numbers(op)
 
 
 @rule(SplatOp)
 def _splat(op: SplatOp, threads: Threads) -> None:
     threads.give(op.results[0], splat(threads, _result_tile(op), threads.of(op.operands[0])))
+
+
+@refusal(SplatOp)
+def _of_a_small_float(op: SplatOp) -> tuple[str, str] | None:
+    return no_numbers(op)
 
 
 # Layouts of operands --------------------------------------------------------------------------------------------------
@@ -203,4 +225,67 @@ def layouts_of(op: Operation) -> list[LinearLayout]:
 def _in_different_layouts(op: Operation) -> tuple[str, str] | None:
     if any(layout != layouts_of(op)[0] for layout in layouts_of(op)):
         return "computes on tiles in different layouts", "convert one of them by nv_tileas.convert_layout"
-    return None
+    return no_numbers(op)
+
+
+# Floats of 8 bits: bytes, whose bits become an f16, exactly -----------------------------------------------------------
+#
+#     f8E5M2       an f16 without its lower 8 bits                   bits << 8
+#     f8E4M3FN     its exponents mean 8 less in an f16               ((bits & 0x80) << 8 | (bits & 0x7f) << 7) * 256
+
+NAN = 0x7E00
+"""Of f16."""
+SIGN, REST = 0x80, 0x7F
+"""The bits of a byte; all of the second set are the one that f8E4M3FN has for no number."""
+SHIFTED = 256.0
+"""2 to the difference of the biases, 15 - 7."""
+
+
+def is_small(kind: Attribute) -> bool:
+    """Whether a type is a float of 8 bits, or a tile of such."""
+    element = cast("TensorType[Attribute]", kind).element_type if isinstance(kind, TensorType) else kind
+    return isinstance(element, SMALL_FLOATS)
+
+
+def widened(threads: Threads, byte: SSAValue, before: Attribute, after: Attribute) -> SSAValue:
+    """The float that a byte of the type `before` is, in the type `after`."""
+    bits = threads.result(arith.ExtUIOp(byte, i16))
+    half = _shifted(threads, bits, 8) if isinstance(before, Float8E5M2Type) else _of_e4m3(threads, bits)
+    if after == f16:
+        return half
+    single = threads.result(arith.ExtFOp(half, f32))
+    if cast(Any, after).bitwidth == 32:
+        return single
+    return threads.result(
+        (arith.ExtFOp if cast(Any, after).bitwidth > 32 else arith.TruncFOp)(single, cast(Any, after))
+    )
+
+
+def _shifted(threads: Threads, bits: SSAValue, by: int) -> SSAValue:
+    moved = threads.result(arith.ShLIOp(bits, _halfword(threads, by)))
+    return cast_bits(threads, moved, f16)
+
+
+def _of_e4m3(threads: Threads, bits: SSAValue) -> SSAValue:
+    sign = threads.result(arith.AndIOp(bits, _halfword(threads, SIGN)))
+    rest = threads.result(arith.AndIOp(bits, _halfword(threads, REST)))
+    high = threads.result(arith.ShLIOp(sign, _halfword(threads, 8)))
+    low = threads.result(arith.ShLIOp(rest, _halfword(threads, 7)))
+    small = cast_bits(threads, threads.result(arith.OrIOp(high, low)), f16)
+    value = threads.result(arith.MulfOp(small, threads.result(arith.ConstantOp(FloatAttr(SHIFTED, f16)))))
+    is_nan = threads.result(arith.CmpiOp(rest, _halfword(threads, REST), "eq"))
+    nan = cast_bits(threads, _halfword(threads, NAN), f16)
+    return threads.result(arith.SelectOp(is_nan, nan, value))
+
+
+def _halfword(threads: Threads, value: int) -> SSAValue:
+    return threads.result(arith.ConstantOp(IntegerAttr(value, i16)))
+
+
+def no_numbers(op: Operation) -> tuple[str, str] | None:
+    """Why an op cannot compute on floats of 8 bits: only what makes wider ones of them, or chooses, can."""
+    small = [value for value in (*op.operands, *op.results) if is_small(value.type)]
+    widens = isinstance(op, arith.ExtFOp | elementwise.FpToFpOp) and not is_small(op.results[0].type)
+    if not small or widens or isinstance(op, arith.SelectOp):
+        return None
+    return f"computes on {small[0].type}", "convert it to f16 by arith.extf first, and keep results in f16 or wider"

@@ -12,7 +12,7 @@ from tileas_xdsl.analysis.threads.products import product_ages
 from tileas_xdsl.backend.launch import SHARED_BYTES
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.diagnostics import refuse as refuse_op
-from tileas_xdsl.dialects.nv_tileaa.compute import BlockTileOp, ReduceOp
+from tileas_xdsl.dialects.nv_tileaa.compute import BlockTileOp, ReduceOp, ScanOp
 from tileas_xdsl.dialects.nv_tileaa.structure import GenerateOp
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, ViewOp
 from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType, is_ownership_token
@@ -54,8 +54,8 @@ def refuse(function: func.FuncOp) -> None:
 
 
 def _combines(op: Operation) -> bool:
-    """Whether the op ends the region of a reduction, or one that makes elements."""
-    return isinstance(op.parent_op(), ReduceOp | GenerateOp) and op.next_op is None
+    """Whether the op ends the region of a reduction or a scan, or one that makes elements."""
+    return isinstance(op.parent_op(), ReduceOp | ScanOp | GenerateOp) and op.next_op is None
 
 
 def _refuse_op(op: Operation) -> None:

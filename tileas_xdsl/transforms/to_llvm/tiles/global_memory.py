@@ -125,7 +125,10 @@ class Window:
         return threads.shifted(self.array.pointer, threads.result(arith.IndexCastOp(scaled, i64)))
 
     def inside(self, places: Sequence[SSAValue], last: int = 1) -> SSAValue | None:
-        """Whether `last` neighbours from an element on lie inside; None where that is promised."""
+        """
+        Whether `last` neighbours from an element on lie inside; None where that is promised. A negative index is a
+        large unsigned one. Neighbours lie on one side of 0, where tiles begin at multiples of their extents.
+        """
         threads = self.threads
         condition: SSAValue | None = None
         for axis, place in enumerate(places):
@@ -134,7 +137,7 @@ class Window:
             end = place
             if axis == len(places) - 1 and last > 1:
                 end = threads.compute(arith.AddiOp, place, last - 1)
-            fits = threads.compare(end, "slt", self.array.sizes[axis])
+            fits = threads.compare(end, "ult", self.array.sizes[axis])
             condition = fits if condition is None else threads.compute(arith.AndIOp, condition, fits)
         return condition
 
@@ -249,11 +252,11 @@ def _rest_of_row(window: Window, places: Sequence[SSAValue], vector: int, width:
     """The bytes up to the end of the row, less than a vector; 0 in other rows."""
     threads = window.threads
     left = threads.compute(arith.SubiOp, window.array.sizes[-1], places[-1])
-    left = threads.compute(arith.MaxSIOp, left, 0)
     left = threads.compute(arith.MinSIOp, left, vector)
     size = threads.result(arith.IndexCastOp(threads.compute(arith.MuliOp, left, width // vector), i32))
-    rows = window.inside(places[:-1]) if len(places) > 1 else None
-    return size if rows is None else threads.result(arith.SelectOp(rows, size, threads.number(0)))
+    begins_inside = window.inside(places)
+    assert begins_inside is not None
+    return threads.result(arith.SelectOp(begins_inside, size, threads.number(0)))
 
 
 # Loads and stores of registers ----------------------------------------------------------------------------------------
@@ -292,7 +295,7 @@ def load_masked(window: Window, tile: Tile, mask: Registers, other: Registers | 
     found: list[SSAValue] = []
     for register, wanted in enumerate(mask.values):
         places = window.places(coordinates.of(register))
-        value = masked_element(window, places, tile.element, wanted)
+        value = masked_element(window, places, tile.number, wanted)
         if instead is not None:
             value = threads.result(arith.SelectOp(wanted, value, instead.word([register])))
         found.append(value)
@@ -305,9 +308,12 @@ def masked_element(
     kind: Attribute,
     wanted: SSAValue | None,
     *,
-    may_be_negative: bool = False,
+    is_anywhere: bool = False,
 ) -> SSAValue:
-    """An element that lies inside and is wanted, None: always; else zero."""
+    """
+    An element that lies inside and is wanted, None: always; else zero. `is_anywhere`: its place is a number from
+    memory.
+    """
     threads = window.threads
 
     def word() -> list[SSAValue]:
@@ -320,11 +326,8 @@ def masked_element(
         return [threads.result(arith.ConstantOp(_zero(kind)))]
 
     inside = window.inside(places)
-    if may_be_negative and inside is not None:
-        for place in places:
-            inside = threads.compute(arith.AndIOp, inside, threads.compare(place, "sge", 0))
     (found,) = (
-        element() if inside is None else threads.chosen(inside, element, zero, mark=MASKED if may_be_negative else None)
+        element() if inside is None else threads.chosen(inside, element, zero, mark=MASKED if is_anywhere else None)
     )
     return found
 

@@ -1,5 +1,8 @@
 """
-Operands of wgmma in shared memory: the descriptors by which its instructions find them.
+Operands of the tensor core: which registers of a thread one instruction takes of a tile, and the descriptors by which
+`wgmma` finds tiles in shared memory.
+
+    A[128, 64] f16, 4 warps along M, m16n8k16      row 1, step 2 along K: the registers of (64, 32), (64, 33), ..
 
     A  128 x 64 f16, K contiguous, swizzle of 128 bytes     row r of step k    r * 128 + 32 * k bytes behind the tile
     B  64 x 128 f16, N contiguous, swizzle of 128 bytes     step k             2048 * k, the other half 8192 behind
@@ -20,8 +23,9 @@ from xdsl.ir import SSAValue
 from tileas_xdsl.analysis.threads.tiles import Tile
 from tileas_xdsl.dialects.nv_tileas.layout import form_of
 from tileas_xdsl.layouts.descriptors import PATTERN, ROWS, Operand, wgmma_descriptor
-from tileas_xdsl.layouts.distributed import LANE, WARP
-from tileas_xdsl.layouts.forms import Swizzled
+from tileas_xdsl.layouts.distributed import LANE, REGISTER, WARP
+from tileas_xdsl.layouts.forms import Mma, Swizzled
+from tileas_xdsl.layouts.fragments import atom
 from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.layouts.memory import OFFSET
 from tileas_xdsl.transforms.to_llvm.tiles.places import linear
@@ -115,3 +119,29 @@ class Descriptors:
         """That of the part which begins at a row or column, and a step along K."""
         distance = self._matrix.bytes_to(outer, k) >> UNIT
         return self._first if not distance else self._threads.compute(arith.AddiOp, self._first, distance)
+
+
+@dataclass(frozen=True)
+class Fragments:
+    """Where the fragments of an operand begin, and the registers in one."""
+
+    registers: dict[tuple[int, int], int]
+    """Coordinates of thread 0 -> its register."""
+    inside: tuple[tuple[int, int], ...]
+    """The coordinates in a fragment, register by register."""
+    steps: tuple[int, int]
+    """Rows and columns from one fragment of a warp to its next."""
+
+    @staticmethod
+    def of(tile: Tile, form: Mma, operand: str, steps: tuple[int, int]) -> Fragments:
+        """The fragments of a tile."""
+        layout = tile.layout
+        places = {(at[0], at[1]): r for r in range(tile.count) for at in [layout.at(register=r)]}
+        one = atom(form.shape, operand, tile.bits)
+        inside = tuple((at[0], at[1]) for r in range(one.input_size(REGISTER)) for at in [one.at(register=r)])
+        return Fragments(places, inside, steps)
+
+    def numbers(self, row: int, column: int) -> list[int]:
+        """The element numbers of a fragment."""
+        first = row * self.steps[0], column * self.steps[1]
+        return [self.registers[first[0] + down, first[1] + across] for down, across in self.inside]

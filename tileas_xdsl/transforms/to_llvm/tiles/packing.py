@@ -69,7 +69,7 @@ class Words:
 
     def put(self, numbers: Sequence[int], word: SSAValue) -> None:
         """A word of 32 bits, or one element, that holds these elements, lowest bits first."""
-        kind = self.tile.element if len(numbers) == 1 else VectorType(self.tile.element, [len(numbers)])
+        kind = self.tile.number if len(numbers) == 1 else VectorType(self.tile.number, [len(numbers)])
         self._words[tuple(numbers)] = cast_bits(self.threads, word, kind)
 
     def registers(self, spanned: Sequence[int]) -> Registers:
@@ -126,4 +126,4 @@ def word_elements(bits: int, count: int) -> int:
 
 def word_type(tile: Tile, per_word: int) -> Attribute:
     """The type of a word in memory: an element, or the bits of several."""
-    return tile.element if per_word == 1 else IntegerType(per_word * tile.bits)
+    return tile.number if per_word == 1 else IntegerType(per_word * tile.bits)

@@ -23,14 +23,18 @@ from tileas_xdsl.dialects.nv_tileas.layout import form_of
 from tileas_xdsl.dialects.nvvm.matrix_attributes import MMAIntOverflow, MMAType
 from tileas_xdsl.dialects.nvvm.warp_matrix import MmaSyncOp
 from tileas_xdsl.layouts.forms import Mma
-from tileas_xdsl.transforms.to_llvm.tiles.fragments import Fragments
+from tileas_xdsl.transforms.to_llvm.tiles.operands import Fragments
 from tileas_xdsl.transforms.to_llvm.tiles.packing import cast_bits
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
 from tileas_xdsl.transforms.to_llvm.tiles.values import Registers
 from tileas_xdsl.transforms.to_llvm.tiles.warpgroup_products import multiply_at_once, no_instruction
 
-FLOATS: dict[type[Attribute], MMAType] = {Float16Type: MMAType.F16, BFloat16Type: MMAType.BF16}
-"""Element types of A and B, into sums of f32."""
+FLOATS: dict[type[Attribute], MMAType] = {
+    Float16Type: MMAType.F16,
+    BFloat16Type: MMAType.BF16,
+    Float32Type: MMAType.TF32,
+}
+"""Element types of A and B, into sums of f32. Of f32 the tensor core takes the 19 bits of a tf32."""
 BYTES = {Signedness.SIGNED: MMAType.S8, Signedness.UNSIGNED: MMAType.U8}
 """Those of i8, into sums of i32."""
 
@@ -70,7 +74,10 @@ def _no_instruction(op: DotOp) -> tuple[str, str] | None:
             "assign layouts for sm_80",
         )
     if _factors_of(op) is None:
-        return f"multiplies {op.a.type} and {op.b.type} into {op.c.type}", "use f16 or bf16 into f32, or i8 into i32"
+        return (
+            f"multiplies {op.a.type} and {op.b.type} into {op.c.type}",
+            "use f16, bf16 or f32 into f32, or i8 into i32",
+        )
     return None
 
 

@@ -27,8 +27,7 @@ from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.layouts.forms import Mma
 from tileas_xdsl.layouts.fragments import fragment
 from tileas_xdsl.transforms.to_llvm.tiles.accumulators import rows_of_all
-from tileas_xdsl.transforms.to_llvm.tiles.fragments import Fragments
-from tileas_xdsl.transforms.to_llvm.tiles.operands import Descriptors, Matrix
+from tileas_xdsl.transforms.to_llvm.tiles.operands import Descriptors, Fragments, Matrix
 from tileas_xdsl.transforms.to_llvm.tiles.packing import cast_bits
 from tileas_xdsl.transforms.to_llvm.tiles.registers_under_way import finds_its_sums, keeps_its_registers
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads

@@ -74,7 +74,7 @@ def _gather(op: GatherLoadOp, threads: Threads) -> None:
     for register in range(tile.count):
         places = [_as_index(threads, column[register]) for column in columns]
         window = Window(threads, array, tuple(places), (True,) * len(places), tile.bits)
-        value = masked_element(window, places, tile.element, wanted[register], may_be_negative=True)
+        value = masked_element(window, places, tile.number, wanted[register], is_anywhere=True)
         chosen = wanted[register]
         if others is not None and chosen is not None:
             value = threads.result(arith.SelectOp(chosen, value, others[register]))

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import TensorType, i32
 from xdsl.ir import Block, Operation, SSAValue
 
 from tileas_xdsl.analysis.threads.tiles import Tile, rearranged, tile_of
-from tileas_xdsl.dialects.nv_tileaa.compute import ReduceOp
+from tileas_xdsl.dialects.nv_tileaa.compute import ReduceOp, ScanOp
 from tileas_xdsl.dialects.nv_tileaa.structure import BroadcastOp, ExpandDimsOp, GenerateOp, PermuteOp, ViewOp
 from tileas_xdsl.dialects.nvvm.attributes import ShflKind
 from tileas_xdsl.layouts import f2
@@ -135,7 +135,7 @@ def _reduce(op: ReduceOp, threads: Threads) -> None:
     assert source is not None
     assert result is not None
     held = elements(threads, threads.registers(op.source))
-    combine = _combiner(op, threads)
+    combine = combiner_of(op, threads)
     rows: list[SSAValue] = []
     for number in range(result.count):
         own = [held[register] for register in _registers_of_row(op, source, result, number)]
@@ -148,7 +148,8 @@ def _reduce(op: ReduceOp, threads: Threads) -> None:
     threads.give(op.result, packed(threads, result, rows))
 
 
-def _combiner(op: ReduceOp, threads: Threads) -> Callable[[SSAValue, SSAValue], SSAValue]:
+def combiner_of(op: ReduceOp | ScanOp, threads: Threads) -> Callable[[SSAValue, SSAValue], SSAValue]:
+    """What a reduction or a scan makes of two elements."""
     return lambda a, b: _element(op.combiner.block, (a, b), threads)
 
 
