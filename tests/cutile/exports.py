@@ -58,15 +58,15 @@ def cases() -> Iterator[tuple[str, Version]]:
 
 
 @cache
-def exported(name: str, version: Version = (13, 3)) -> bytes:
-    """The bytecode of an export."""
+def exported(name: str, version: Version = (13, 3), divisor: int = 16) -> bytes:
+    """The bytecode of an export, whose extents and strides are multiples of `divisor`."""
     ct = require_cutile()
     from cuda.tile.compilation import CallingConvention, KernelSignature, export_kernel
 
     from tests.cutile import kernels
 
     kernel, words, _ = EXPORTS[name]
-    parameters = [_parameter(ct, word) for word in words.split()]
+    parameters = [_parameter(ct, word, divisor) for word in words.split()]
     signature = KernelSignature(parameters, CallingConvention.cutile_python_v1(), name)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "kernel.tileirbc"
@@ -81,7 +81,7 @@ def exported(name: str, version: Version = (13, 3)) -> bytes:
         return path.read_bytes()
 
 
-def _parameter(ct: Any, word: str) -> Any:
+def _parameter(ct: Any, word: str, divisor: int) -> Any:
     from cuda.tile.compilation import ArrayConstraint, ScalarConstraint
 
     kinds = {
@@ -106,7 +106,7 @@ def _parameter(ct: Any, word: str) -> Any:
         alias_groups=(),
         may_alias_internally=False,
         stride_constant=[None] * (axes - 1) + [1],
-        stride_divisible_by=[16] * (axes - 1) + [1],
-        shape_divisible_by=[16] * axes,
+        stride_divisible_by=[divisor] * (axes - 1) + [1],
+        shape_divisible_by=[divisor] * axes,
         base_addr_divisible_by=16,
     )

@@ -34,6 +34,7 @@ from tileas_xdsl.dialects.cuda_tile.attributes import ConstantAttr, HintsAttr
 from tileas_xdsl.dialects.cuda_tile.custom import with_terminator
 from tileas_xdsl.dialects.cuda_tile.enumerations import VisibilityAttr
 from tileas_xdsl.dialects.cuda_tile.types import TileType, parse_type, short
+from tileas_xdsl.interfaces import FunctionOpInterface
 
 PREFIX = "cuda_tile."
 
@@ -142,7 +143,7 @@ class ModuleOp(IRDLOperation):
 
 
 @irdl_op_definition
-class EntryOp(IRDLOperation):
+class EntryOp(IRDLOperation, FunctionOpInterface):
     """`entry @name(%arg0: tile<ptr<f32>>) { .. }`: a kernel; its arguments are scalars, and it has no results."""
 
     name = "cuda_tile.entry"
@@ -155,6 +156,14 @@ class EntryOp(IRDLOperation):
     body = region_def("single_block")
 
     traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
+
+    @property
+    def function_name(self) -> str:
+        return self.sym_name.data
+
+    @property
+    def function_body(self) -> Region:
+        return self.body
 
     @classmethod
     def parse(cls, parser: Parser) -> EntryOp:

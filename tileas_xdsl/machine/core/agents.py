@@ -550,6 +550,18 @@ class Agent:
             position.taken.outcome = outcome
         return self._run_from(position.block, position.number + 1)
 
+    def go_on_after(self, op: Operation, outcome: Any) -> Answer:
+        """
+        Go on behind `op`, a jump that ends in its block after all, with its results. What is returned is its outcome:
+        the block goes on when the agent comes back to what it stands at.
+        """
+        block = op.parent
+        assert block is not None
+        steps = self.machine.prepared(block)
+        number = next(number for number, step in enumerate(steps) if step.op is op)
+        self._stack.append(Position(block, number, steps[number]))
+        return outcome
+
     def _run_from(self, block: Block, number: int) -> Answer:
         """Run `block` from op `number` on; returns what its terminator hands over, or what some op asks for."""
         machine = self.machine

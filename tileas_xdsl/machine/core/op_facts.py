@@ -86,6 +86,8 @@ class Facts:
     """Bytes from one index to the next, for each of those, where the type of the array does not say it."""
     number_of_block: Callable[[Operation], str] | None = None
     """The name of the id of a block or the extent of the grid that the op gives."""
+    tells_programs_apart: bool = False
+    """Whether it gives all ids of a program in the grid at once."""
     opaque: tuple[str, ...] = ()
     """Other groups of operands that may differ between blocks: what is stored, or only says where in global memory."""
     lane_by_lane: bool = False
@@ -114,6 +116,7 @@ class Said(TypedDict, total=False):
     indexes: tuple[tuple[str, str], ...]
     index_strides: Callable[[Operation], Sequence[int]] | None
     number_of_block: Callable[[Operation], str] | None
+    tells_programs_apart: bool
     opaque: tuple[str, ...]
     lane_by_lane: bool
     per_thread: TakesPerThread

@@ -22,6 +22,7 @@ from xdsl.ir import Operation
 
 from tileas_xdsl.dialects.nv_tileaa.control import CancelNextProgramIdOp, GetProgramIdOp, IsValidProgramIdOp
 from tileas_xdsl.machine.arguments import ArgumentError
+from tileas_xdsl.machine.core.meaning import facts_of
 from tileas_xdsl.machine.core.opaque_numbers import Grid
 from tileas_xdsl.machine.core.state import Canvas, OwnPart
 
@@ -85,11 +86,15 @@ def extents_given(function: Operation, programs: Sequence[int] | None, numbers: 
         return (1,) * AXES
     if not 1 <= len(programs) <= AXES or min(programs) < 1 or prod(programs) > MOST_PROGRAMS:
         raise ArgumentError(f"a grid has 1 to {AXES} extents, and 1 to {MOST_PROGRAMS} programs in all")
-    if not any(isinstance(op, GetProgramIdOp | CancelNextProgramIdOp) for op in function.walk()):
+    if not any(map(_tells_programs_apart, function.walk())):
         raise ArgumentError("the function never asks which program it is: all programs would do the same")
     if numbers:
         raise ArgumentError(f"'{next(iter(numbers))}' is given, and with a number of programs all of them run")
     return (*programs, *((1,) * (AXES - len(programs))))
+
+
+def _tells_programs_apart(op: Operation) -> bool:
+    return isinstance(op, GetProgramIdOp | CancelNextProgramIdOp) or facts_of(op).tells_programs_apart
 
 
 def first_block(extents: tuple[int, ...], numbers: Mapping[str, int]) -> Grid:
