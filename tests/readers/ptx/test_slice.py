@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from xdsl.dialects.builtin import ModuleOp
 
-from tests.readers.ptx.programs import module_of, ops_of
+from tests.readers.ptx.programs import module_of, ops_of, verdict
 from tileas_xdsl.diagnostics import stated_assumptions
-from tileas_xdsl.machine.running import run
 
 SUMS = """
   mov.b32 %r1, 0;
@@ -36,10 +34,6 @@ def test_a_branch_on_data_around_nothing_that_acts_vanishes():
 def test_what_decides_which_value_a_phi_is_stays():
     body = "setp.eq.s32 %p1, %r9, 0; mov.b32 %r1, 1; @%p1 bra L; mov.b32 %r1, 2; L: bar.sync %r1;"
     assert ops_of(body) == ["arith.cmpi", "cf.cond_br", "nvvm.barrier"]
-
-
-def stored_at_the_end(module: ModuleOp) -> object:
-    return run(module, "k", {"n": 3}).violations
 
 
 def test_stored_numbers_are_kept_where_somebody_asks_what_was_loaded():
@@ -72,3 +66,27 @@ def test_what_is_taken_for_granted_is_said(body: str, said: str):
 def test_a_branch_to_a_trap_is_not_taken():
     body = "setp.eq.s32 %p1, %r1, 0; @%p1 bra BAD; bar.sync 0; ret; BAD: trap;"
     assert ops_of(body) == ["nvvm.barrier0"]
+
+
+STATE = (
+    "mov.u32 %r9, %tid.x; setp.eq.s32 %p9, %r9, 0; @%p9 st.shared.b32 [s+8], 0x04030201; bar.sync 0; "
+    "ld.shared.b8 %h1, [s+{place}]; cvt.u32.u16 %r1, %h1;"
+)
+
+
+@pytest.mark.parametrize("place", [8, 9, 10, 11])
+def test_a_byte_of_a_word_that_was_stored_is_known(place: int):
+    """The dispatch of specialised warps loads a byte of a word (little endian: PTX ISA, "Memory")."""
+    begin = STATE.replace("{place}", str(place))
+    is_it = f"setp.eq.s32 %p1, %r1, {place - 7}; @!%p1 bra L; bar.sync 1, 128; L: "
+    assert str(verdict(begin + is_it).verdict) == "safe"
+    assert ops_of(begin + is_it).count("nvvm.barrier") == 1
+    other = begin + f"setp.eq.s32 %p1, %r1, {place - 7}; @%p1 bra L; bar.sync 1, 64; L: "
+    assert str(verdict(other).verdict) == "safe"
+
+
+def test_a_word_of_bytes_that_were_stored_is_known():
+    stores = "".join(f"st.shared.b8 [s+{place}], {place + 1};" for place in range(4))
+    one = f"mov.u32 %r9, %tid.x; setp.ne.s32 %p9, %r9, 0; @%p9 bra M; {stores} M: bar.sync 0; "
+    asked = "ld.shared.b32 %r1, [s]; setp.eq.s32 %p1, %r1, 0x04030201; @%p1 bra L; bar.sync 1, 64; L:"
+    assert str(verdict(one + asked).verdict) == "safe"
