@@ -52,6 +52,14 @@ def test_the_block_is_asked_for_and_given(tmp_path: Path, capsys: pytest.Capture
     assert said(capsys, file, "--block", "128")[0] != 0
 
 
+def test_a_block_that_the_kernel_is_not_compiled_for_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file = written(tmp_path, ARRIVES, block=".reqntid 64")
+    assert said(capsys, file, "--block", "64,1")[0] == 0
+    status, _, errors = said(capsys, file, "--block", "128")
+    assert status == 2
+    assert "compiled for blocks of 64 threads (.reqntid)" in errors
+
+
 def test_the_most_threads_are_taken_for_the_block_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     _, out, _ = said(capsys, written(tmp_path, ARRIVES, block=".maxntid 64"))
     assert "a block has 64 threads, the most that .maxntid allows" in out

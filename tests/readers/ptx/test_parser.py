@@ -176,6 +176,7 @@ def test_what_is_no_ptx_is_refused_with_its_line(text: str, line: int | None, sa
         ("add.s32 %r99, %r2, 1;", "is no register"),
         ("st.shared.b32 [nowhere], %r1;", "names 'nowhere', which is declared nowhere"),
         ("ld.shared.b32 %r1, %r2;", "expects an address in brackets"),
+        ("ld.shared.b64 %d1, [s]; ld.b32 %r1, [%d1];", "was loaded from shared memory"),
         ("bra $L9;", "goes to '$L9', which is no label"),
         ("@%q bra $L9;", "goes to '$L9'"),
         ("@%q bar.sync 0;", "stands under '%q', which is not declared"),

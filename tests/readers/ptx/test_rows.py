@@ -9,52 +9,17 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.readers.ptx.evaluation import M32, M64, computed
 from tests.readers.ptx.programs import module_of, ops_of, text_of
 from tileas_xdsl.readers.ptx.arithmetic import evaluated, signed
 from tileas_xdsl.readers.ptx.instructions import TABLE
 from tileas_xdsl.readers.ptx.launch import Launch, map_from_text
-from tileas_xdsl.readers.ptx.lowering import lower
 from tileas_xdsl.readers.ptx.operands import operands_of
 from tileas_xdsl.readers.ptx.parser import parse
-from tileas_xdsl.readers.ptx.resolving import resolve
-from tileas_xdsl.readers.ptx.ssa import to_values
-from tileas_xdsl.readers.ptx.steps import Constant, Operand, Step, Value
-from tileas_xdsl.readers.ptx.symbols import Symbols
+from tileas_xdsl.readers.ptx.steps import Constant, Step, Value
 from tileas_xdsl.readers.ptx.syntax import Instruction
 
 # What computes --------------------------------------------------------------------------------------------------------
-
-M32, M64 = (1 << 32) - 1, (1 << 64) - 1
-
-
-def value_of(operand: Operand, given: dict[str, int]) -> int:
-    """The number that `operand` is where parameters are `given`."""
-    if isinstance(operand, Constant):
-        return operand.value
-    assert isinstance(operand, Value)
-    assert operand.step is not None
-    step = operand.step
-    if step.kind == "parameter":
-        return given[step.detail[0]]
-    values = [value_of(each, given) for each in step.operands]
-    found = evaluated(step, values)
-    assert found is not None, step
-    return found
-
-
-def computed(instructions: str, a: int, b: int, c: int) -> int:
-    """What stands in `%d9` (or is stored from it) behind `instructions`, where the parameters are a, b and c."""
-    loads = "ld.param.u32 %r1, [a]; ld.param.u32 %r2, [b]; ld.param.u32 %r3, [c];"
-    loads += "ld.param.u64 %d1, [x]; ld.param.u64 %d2, [y]; cvt.u16.u32 %h1, %r1; cvt.u16.u32 %h2, %r2;"
-    parameters = ", ".join(f".param .u{64 if name in 'xy' else 32} {name}" for name in "abcxy")
-    text = text_of(f"{loads}\n{instructions}\n st.shared.b64 [s], %d9;\n", parameters=parameters)
-    module = parse(text)
-    symbols = Symbols(module, module.kernels[0])
-    blocks = lower(symbols, 1).blocks
-    to_values(blocks)
-    resolve(blocks, symbols)
-    (store,) = (step for block in blocks for step in block.steps if step.what == "store")
-    return value_of(store.stored[0], {"a": a & M32, "b": b & M32, "c": c & M32, "x": a, "y": b})
 
 
 def s32(value: int) -> int:

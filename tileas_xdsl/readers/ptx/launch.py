@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, bf16, f16, f32, f64, i8, i16, i32, i64
@@ -48,6 +48,8 @@ class Launch:
     """Number of a parameter -> its name."""
     maps: Mapping[tuple[int, int], TensorMap] = field(default_factory=dict[tuple[int, int], TensorMap])
     """Number of a parameter, and offset in it -> what the tensor map there maps."""
+    is_asked: bool = False
+    """Whether the caller gave the block: then a kernel for another one is refused."""
 
     def over(self, other: Launch) -> Launch:
         """What this one says, and else what `other` says."""
@@ -57,6 +59,7 @@ class Launch:
             other.dynamic_bytes if self.dynamic_bytes is None else self.dynamic_bytes,
             {**other.names, **self.names},
             {**other.maps, **self.maps},
+            self.block is not None,
         )
 
     def name_of(self, parameter: Parameter, offset: int) -> str:
@@ -165,8 +168,3 @@ def identifier(text: str) -> str:
     """`text` as a name of a value."""
     cleaned = re.sub(r"\W", "_", text)
     return cleaned if re.match(r"[A-Za-z_]", cleaned) else f"_{cleaned}"
-
-
-def with_block(launch: Launch, block: Extents) -> Launch:
-    """`launch`, with another block."""
-    return replace(launch, block=block)

@@ -1,5 +1,5 @@
 """
-The way from a text to a module: parse, lower, rename, resolve, find waits, slice, emit.
+The way from a text to a module: parse, lower, rename, resolve, find waits, restore quotients, slice, emit.
 """
 
 from __future__ import annotations
@@ -30,9 +30,11 @@ from tileas_xdsl.readers.ptx.launch import NOTHING, Launch
 from tileas_xdsl.readers.ptx.locations import Locations
 from tileas_xdsl.readers.ptx.lowering import Lowered, lower
 from tileas_xdsl.readers.ptx.parser import parse
+from tileas_xdsl.readers.ptx.quotients import restore_quotients
 from tileas_xdsl.readers.ptx.resolving import resolve
 from tileas_xdsl.readers.ptx.slicing import Slice, slice_of
 from tileas_xdsl.readers.ptx.ssa import to_values
+from tileas_xdsl.readers.ptx.sums import restore_remainders
 from tileas_xdsl.readers.ptx.symbols import Symbols
 from tileas_xdsl.readers.ptx.syntax import Extents, Function, Instruction, Module
 from tileas_xdsl.readers.ptx.waits import find_waits
@@ -120,7 +122,11 @@ class _Kernel:
         return None if cluster is None or prod(cluster) == 1 else cluster
 
     def _block(self) -> Extents:
-        said = self.launch.block or self.kernel.block
+        own = self.kernel.block
+        if own is not None and self.launch.is_asked and _in_full(self.launch.block or own) != _in_full(own):
+            written = ", ".join(map(str, own))
+            raise PtxError(self.kernel.line, f"the kernel is compiled for blocks of {written} threads (.reqntid)")
+        said = own or self.launch.block
         if said is not None:
             return said
         most = self.kernel.most_threads
@@ -144,6 +150,8 @@ class _Kernel:
         to_values(blocks)
         resolve(blocks, self.symbols)
         find_waits(blocks)
+        restore_quotients(blocks)
+        restore_remainders(blocks)
         found = slice_of(blocks)
         self._note(found)
         arguments = self._in_order(arguments_of(blocks, found))
@@ -212,7 +220,11 @@ def _asks_for_cluster(kernel: Function) -> bool:
 
 
 def _extents(extents: Extents) -> DenseArrayBase:
-    return DenseArrayBase.from_list(i32, [*extents, 1, 1][:3])
+    return DenseArrayBase.from_list(i32, _in_full(extents))
+
+
+def _in_full(extents: Extents) -> list[int]:
+    return [*extents, 1, 1][:3]
 
 
 def _global(symbol: str, size: int, alignment: int, is_external: bool) -> llvm.GlobalOp:

@@ -52,7 +52,7 @@ def resolve(blocks: list[Block], symbols: Symbols) -> None:
     """Say of each step in `blocks` where its address leads."""
     _name_places(blocks)
     stored = {_map_of(step.operands[0]) for block in blocks for step in block.steps if step.what == "tensor store"}
-    is_shared: dict[Operand, bool] = {}
+    kinds: dict[Operand, str] = {}
     for block in blocks:
         steps: list[Step] = []
         for step in block.steps:
@@ -60,9 +60,13 @@ def resolve(blocks: list[Block], symbols: Symbols) -> None:
                 _find_parameter(step, symbols)
             elif step.what == "tensor load" and (stored & {_map_of(step.operands[1]), None}):
                 step.operands += step.detail
-            elif step.what in ("generic load", "generic store") and not leads_to_shared(step.operands[0], is_shared):
-                steps += _unknown(step)
-                continue
+            elif step.what in ("generic load", "generic store"):
+                kind = memory_of(step.operands[0], kinds)
+                if kind == "loaded":
+                    raise step.instruction.error("has an address without a space that was loaded from shared memory")
+                if kind == "global":
+                    steps += _unknown(step)
+                    continue
             steps.append(step)
         block.steps = steps
 
@@ -112,15 +116,21 @@ def _unknown(step: Step) -> list[Step]:
     return made
 
 
-def leads_to_shared(operand: Operand, known: dict[Operand, bool]) -> bool:
-    """Whether the address `operand` is made of that of an array in shared memory."""
+def memory_of(operand: Operand, known: dict[Operand, str]) -> str:
+    """
+    Which memory the address `operand` is in: `shared` if it is made of the address of an array there; `loaded` if it is
+    made of a number that was loaded from shared memory, which may be either; else `global`.
+    """
     if not isinstance(operand, Value) or operand.step is None:
-        return False
+        return "global"
     if operand not in known:
-        known[operand] = False
+        known[operand] = "global"
         step = operand.step
         if step.kind == "address":
-            known[operand] = True
+            known[operand] = "shared"
         elif step.kind in ("compute", "phi", "ask"):
-            known[operand] = any(leads_to_shared(each, known) for each in step.operands)
+            kinds = {memory_of(each, known) for each in step.operands}
+            known[operand] = next((kind for kind in ("shared", "loaded") if kind in kinds), "global")
+        elif step.what in ("load", "generic load"):
+            known[operand] = "loaded"
     return known[operand]
