@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.cutile.exports import exported
@@ -42,6 +43,22 @@ def test_opt_writes_bytecode(tmp_path: Path) -> None:
     again = read(out.read_bytes())
     assert again.is_structurally_equivalent(read(exported("softmax")))
     assert write(again) == out.read_bytes()
+
+
+def test_run_executes_all_programs_of_a_kernel(tmp_path: Path) -> None:
+    want = tmp_path / "want.npy"
+    command = ["run", stored(tmp_path, "double"), "--arg", "arg1=16", "--arg", "arg2=1", "--programs", "4"]
+    np.save(want, np.arange(16, dtype=np.float32) * 2)
+    assert main([*command, "--arg", "arg0=16:iota", "--expect", f"arg0={want}"]) == 0
+    assert main([*command, "--arg", "arg0=16:zeros", "--expect", f"arg0={want}"]) == 1
+
+
+def test_run_says_the_line_in_python_of_what_is_undefined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--arg", "arg0=8:iota", "--arg", "arg1=8", "--arg", "arg2=1"]
+    assert main(["run", stored(tmp_path, "double"), *arguments]) == 1
+    said = capsys.readouterr()
+    assert "kernels.py:" in said.out + said.err
+    assert "assumes #cuda_tile.div_by<16>, which does not hold" in said.out + said.err
 
 
 def test_what_is_no_cuda_tile_is_not_written_as_bytecode(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ShapedType
 from xdsl.ir import Attribute, BlockArgument, Region
 
+from tileas_xdsl.dialects.scalars import scalar_of
 from tileas_xdsl.machine.arguments import (
     ArgumentError,
     argument_at,
@@ -44,6 +45,8 @@ FORMS = "a number, zeros, iota, random:SEED or FILE.npy"
 NUMBER, ZEROS, IOTA, RANDOM, FILE = "number", "zeros", "iota", "random", "file"
 SHAPE = re.compile(r"(\d+(?:x\d+)*):(.*)", re.DOTALL)
 WORDS = {"true": 1, "false": 0}
+SCALAR_TILE = "cuda_tile.tile"
+"""A type of tiles of which arguments are scalars."""
 SHAPE_IS_ONE_TILE = "nv_tileaa.tiled_view"
 """A type whose shape is that of a tile; the array behind it may have any."""
 
@@ -143,7 +146,7 @@ def value_for(value: Value, argument: BlockArgument) -> Any:
     Raises `ArgumentError` where the two do not fit, and `OSError` for a file that cannot be read.
     """
     map_ = map_of_argument(argument)
-    kind = argument.type if map_ is None else map_.array
+    kind = _inside_scalar(argument.type) if map_ is None else map_.array
     name = name_of(argument)
     if is_scalar(kind):
         return _scalar(value, kind, name)
@@ -154,6 +157,11 @@ def value_for(value: Value, argument: BlockArgument) -> Any:
     if element is None:
         raise ArgumentError(f"argument '{name}' : {kind} takes the contents of a file: --arg {name}=F.npy")
     return _made(value, _shape_for(value, kind, name), element, name)
+
+
+def _inside_scalar(kind: Attribute) -> Attribute:
+    """The number or address that an argument is which is a tile of rank 0, else its type."""
+    return scalar_of(kind) if getattr(kind, "name", "") == SCALAR_TILE else kind
 
 
 def _element_of(kind: Attribute) -> ElementType | None:
