@@ -16,7 +16,7 @@ import json
 
 from tests.support.corpora import each, sample
 from tests.support.ir import ROOT
-from tests.support.threads_and_tiles import RIGHT, SECONDS, VARIANTS, compared, judged_threads, lowered
+from tests.support.threads_and_tiles import AGENTS, RIGHT, SECONDS, VARIANTS, compared, judged_threads, lowered
 from tileas_xdsl.diagnostics import RefusedError, op_name
 
 KERNELS = ROOT / "tests" / "kernels" / "people"
@@ -68,7 +68,11 @@ def test_threads_compute_what_people_wrote(case: tuple[str, str]) -> None:
     assert compared(text, lowered(text, variant), COUNTS, EXTENT) == RIGHT
 
 
-@each("case", ARE_PROVED, 2, ids="-".join)
+SLOW = [("transpose_f16", AGENTS)]
+"""Whose check takes most of the minute."""
+
+
+@each("case", ARE_PROVED, 2, ids="-".join, slow=SLOW)
 def test_threads_are_safe_for_every_trip_count(case: tuple[str, str]) -> None:
     name, variant = case
     assert judged_threads(lowered(text_of(name), variant), SECONDS) == RIGHT
