@@ -7,7 +7,8 @@ chains through memory that another layout reads, branches with and without resul
 tiles of every kind, queues between agents, and code in front of and behind all of these. No op leaves the small
 integers, so every order of addition gives the same numbers.
 
-`STATEMENTS` lists what a program may say: a new op is one function, and one row there.
+`STATEMENTS` lists what a program may say: a new op is one function, and one row there. `WIDER` has more: masks,
+coordinates, permutations, gathers, atomic updates, scans, functions of numbers, and loops that count by themselves.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ INPUTS, UPDATED, OUTPUTS = ("%x", "%w"), ("%z", "%t"), ("%y", "%o")
 HALVES = ("%a", "%b")
 ROWS = ("%r", "%q")
 """Arrays of one axis: one that is read, one that is written."""
+PLACES, SUMMED = "%ids", "%sums"
+"""An array of coordinates, and one that atomic updates add to."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +85,9 @@ class Scope:
 class Program:
     """One program under way."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, is_wide: bool = False) -> None:
         self.choices = random.Random(seed)
+        self.statements = STATEMENTS | WIDER if is_wide else STATEMENTS
         self.lines: list[str] = []
         self.count = 0
         self.scope = Scope()
@@ -103,7 +107,8 @@ class Program:
         """The program in MLIR."""
         arrays = [f"{name}: memref<?x?xf32>" for name in (*INPUTS, *UPDATED, *OUTPUTS)]
         arrays += [f"{name}: memref<?x?xf16>" for name in HALVES] + [f"{name}: memref<?xf32>" for name in ROWS]
-        used = [each for each in arrays if any(f"{each.split(':')[0]}[" in line for line in self.lines)]
+        arrays += [f"{PLACES}: memref<?x?xi32>", f"{SUMMED}: memref<?x?xf32>"]
+        used = [each for each in arrays if any(_names(line, each.split(":")[0]) for line in self.lines)]
         head = ["#smem = #nv_tileas.layout<smem>", f"func.func @f({', '.join([*used, '%n: index', '%m: index'])}) {{"]
         constants = [f"  %c{number} = arith.constant {number} : index" for number in range(4)]
         return "\n".join([*head, *constants, *self.lines, "  func.return", "}", ""])
@@ -129,7 +134,9 @@ class Program:
                 return
             self.left -= 1
             rows = [
-                (row, weight) for row, weight in STATEMENTS.items() if self.scope.depth < DEEPEST or row not in NESTS
+                (row, weight)
+                for row, weight in self.statements.items()
+                if self.scope.depth < DEEPEST or row not in NESTS
             ]
             self.choices.choices([row for row, _ in rows], [weight for _, weight in rows])[0](self)
 
@@ -218,6 +225,11 @@ class Program:
         low = self.made(f"arith.constant dense<-{bound}.0> : {kind}", kind, bound)
         least = self.made(f"arith.minimumf {value.name}, {top.name} : {kind}", kind, value.bound)
         return self.made(f"arith.maximumf {least.name}, {low.name} : {kind}", kind, bound)
+
+
+def _names(line: str, array: str) -> bool:
+    """Whether a line accesses an array, or makes a view of it."""
+    return f"{array}[" in line or f"block_tile {array} " in line
 
 
 Statement = Callable[[Program], None]
@@ -375,6 +387,101 @@ def factor(program: Program, kind: Kind) -> Value:
     return converted(program, minus)
 
 
+# More of tiles --------------------------------------------------------------------------------------------------------
+
+
+def mask(program: Program) -> None:
+    """Elements are chosen by their coordinates, or by their numbers, and perhaps stored where the mask is set."""
+    kind = Kind(program.shape)
+    bits = Kind(program.shape, "i1")
+    one, other = program.any_of(kind), program.any_of(kind)
+    if program.chance(0.6):
+        chosen = Value(program.name("m"), bits)
+        limit = program.choices.choice((1, 5, 16))
+        program.say(f"{chosen.name} = nv_tileaa.generate {{")
+        program.say("^bb0(%row: i32, %column: i32):")
+        program.say(f"  %limit = arith.constant {limit} : i32")
+        program.say("  %far = arith.addi %row, %column : i32")
+        program.say(f"  %is = arith.cmpi {program.choices.choice(('slt', 'sge'))}, %far, %limit : i32")
+        program.say("  nv_tileaa.yield %is : (i1) -> ()")
+        program.say(f"}} : () -> {bits}")
+    else:
+        chosen = program.made(f"arith.cmpf olt, {one.name}, {other.name} : {kind}", bits, hint="m")
+    bound = max(one.bound, other.bound)
+    value = program.made(f"arith.select {chosen.name}, {one.name}, {other.name} : {bits}, {kind}", kind, bound)
+    if program.chance(0.4) and not program.scope.reads_only:
+        types = f"({kind.array}, {kind}, index, index, {bits}) -> ()"
+        small = program.bounded(value)
+        target, place = program.choice_of_target(), program.place(kind)
+        program.say(f"nv_tileaa.tiled_store {target}[{place}], {small.name} mask({chosen.name}) : {types}")
+
+
+def turned(program: Program) -> None:
+    """A tile with its axes exchanged, stored so."""
+    if program.scope.reads_only:
+        return
+    kind = Kind(program.shape, shared=program.chance(0.4))
+    value = program.bounded_any(kind)
+    if value.bound > SMALL:
+        return
+    other = Kind(kind.shape[::-1])
+    words = "attributes {permutation = array<i64: 1, 0>}"
+    made = program.made(f"nv_tileaa.permute {value.name} {words} : ({kind}) -> {other}", other, value.bound)
+    stored(program, made, OUTPUTS[1], "%c0, %c0")
+
+
+def gather(program: Program) -> None:
+    """Elements of an array at coordinates that are in memory."""
+    kind, numbers, places = (Kind(program.shape, element) for element in ("f32", "i32", "index"))
+    found = loaded_from(program, PLACES, numbers, program.place(kind))
+    at = program.made(f"arith.index_cast {found.name} : {numbers} to {places}", places)
+    types = f"({Kind((1,)).array}, {places}) -> {kind}"
+    program.made(f"nv_tileaa.gather_load {ROWS[0]}[{at.name}] : {types}", kind, FACTOR)
+
+
+def add_atomically(program: Program) -> None:
+    """A tile is added to an array, element by element."""
+    if program.scope.reads_only:
+        return
+    kind = Kind(program.shape)
+    value = program.bounded(program.any_of(kind))
+    view = f"!nv_tileaa.tiled_view<{'x'.join(map(str, kind.shape))}xf32>"
+    sizes = f"tileSizes = array<i64: {', '.join(map(str, kind.shape))}>"
+    groups = "dimGroups = [array<i32: 0>, array<i32: 1>]"
+    name = program.name("w")
+    program.say(f"{name} = nv_tileaa.block_tile {SUMMED} attributes {{{sizes}, {groups}}} : ({kind.array}) -> {view}")
+    words = "attributes {rmw_mode = #nv_tileaa<rmw_mode add>}"
+    types = f"({view}, {kind}, index, index) -> {kind}"
+    place = program.place(kind)
+    program.say(f"{program.name('old')} = nv_tileaa.tiled_atomic_rmw {name}[{place}], {value.name} {words} : {types}")
+
+
+def scan(program: Program) -> None:
+    """Sums of what stands in front, along one of the axes."""
+    kind = Kind(program.shape)
+    axis = program.choices.randrange(2)
+    value = program.bounded(program.any_of(kind), SMALL)
+    made = Value(program.name("s"), kind, value.bound * kind.shape[axis])
+    program.say(f"{made.name} = nv_tileaa.scan {value.name} attributes {{axis = {axis} : i32}} {{")
+    program.say("^bb0(%one: f32, %other: f32):")
+    program.say("  %both = arith.addf %one, %other : f32")
+    program.say("  nv_tileaa.yield %both : (f32) -> ()")
+    program.say(f"}} : ({kind}) -> {kind}")
+    program.scope.values.append(made)
+    program.bounded(made)
+
+
+def function(program: Program) -> None:
+    """A magnitude, also as the root of a square."""
+    kind = Kind(program.shape)
+    value = program.bounded(program.any_of(kind))
+    if program.chance(0.5):
+        program.made(f"math.absf {value.name} : {kind}", kind, value.bound)
+        return
+    square = program.made(f"arith.mulf {value.name}, {value.name} : {kind}", kind, value.bound**2)
+    program.made(f"nv_tileaa.sqrt {square.name} : ({kind}) -> {kind}", kind, value.bound)
+
+
 # Control --------------------------------------------------------------------------------------------------------------
 
 
@@ -399,6 +506,28 @@ def loop(program: Program) -> None:
             program.say(f"scf.yield {listed(yielded)}")
     program.say("}")
     program.scope.values += results
+
+
+def loop_until(program: Program) -> None:
+    """A loop that counts by itself, and carries a tile."""
+    kind = Kind(program.shape)
+    first = program.bounded_any(kind)
+    index, argument = program.name("k"), Value(program.name("g"), kind)
+    last, result = program.name("e"), Value(program.name("e"), kind)
+    types = f"(index, {kind}) -> (index, {kind})"
+    program.say(f"{last}, {result.name} = scf.while ({index} = %c0, {argument.name} = {first.name}) : {types} {{")
+    program.say(f"  %more = arith.cmpi slt, {index}, {program.choices.choice(('%n', '%m', '%c2'))} : index")
+    program.say(f"  scf.condition(%more) {index}, {argument.name} : index, {kind}")
+    program.say("} do {")
+    program.say(f"^bb0({index}: index, {argument.name}: {kind}):")
+    with program.block(index):
+        program.scope.values.append(argument)
+        program.some(1, 3)
+        given_on = program.bounded_any(kind)
+        next_index = program.number(f"arith.addi {index}, %c1 : index")
+        program.say(f"scf.yield {next_index}, {given_on.name} : index, {kind}")
+    program.say("}")
+    program.scope.values.append(result)
 
 
 def kinds_carried(program: Program) -> list[Kind]:
@@ -515,5 +644,15 @@ STATEMENTS: dict[Statement, int] = {
     loop: 2,
 }
 """What a program may say, and how often it does."""
-NESTS = frozenset({loop})
+WIDER: dict[Statement, int] = {
+    mask: 3,
+    turned: 1,
+    gather: 1,
+    add_atomically: 1,
+    scan: 1,
+    function: 2,
+    loop_until: 1,
+}
+"""What wider programs say besides."""
+NESTS = frozenset({loop, loop_until})
 """Those that go one deeper."""

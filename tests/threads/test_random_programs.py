@@ -17,6 +17,8 @@ PROGRAMS = 300
 TARGETS, STRATEGIES = ("sm_80", "sm_90a"), ("unspecialize", "warp-specialize")
 VARIANTS = [f"{target} {strategy}" for target in TARGETS for strategy in STRATEGIES]
 CASES = [(seed, variant) for seed in range(PROGRAMS) for variant in VARIANTS]
+WIDE = [(seed, variant) for seed in range(100) for variant in VARIANTS]
+"""Programs that say more, each of which takes longer."""
 COUNTS = (0, 1, 2, 3, 5)
 """Trips of loops whose bound is an argument."""
 EXTENT = 384
@@ -30,9 +32,9 @@ SOME_REFUSED, MORE = 24, 3
 
 
 @cache
-def refused(seed: int, variant: str) -> str | None:
+def refused(seed: int, variant: str, *, is_wide: bool = False) -> str | None:
     """The op at which a pass refuses a program; None where none does."""
-    program = Program(seed)
+    program = Program(seed, is_wide=is_wide)
     try:
         lowered(program.text, variant, program.warps)
     except RefusedError as error:
@@ -47,10 +49,18 @@ def name_of(case: tuple[int, str]) -> str:
 
 @each("case", CASES, 4, ids=name_of)
 def test_threads_of_a_random_program_do_what_its_tiles_do(case: tuple[int, str]) -> None:
-    seed, variant = case
-    if refused(seed, variant) is not None:
+    _assert_threads_do_what_tiles_do(*case)
+
+
+@each("case", WIDE, 2, ids=name_of)
+def test_threads_of_a_wider_program_do_what_its_tiles_do(case: tuple[int, str]) -> None:
+    _assert_threads_do_what_tiles_do(*case, is_wide=True)
+
+
+def _assert_threads_do_what_tiles_do(seed: int, variant: str, *, is_wide: bool = False) -> None:
+    if refused(seed, variant, is_wide=is_wide) is not None:
         return
-    program = Program(seed)
+    program = Program(seed, is_wide=is_wide)
     threads = lowered(program.text, variant, program.warps)
     assert compared(program.text, threads, COUNTS, EXTENT) == RIGHT, program.text
     found = judged_threads(threads, SECONDS)
@@ -61,6 +71,12 @@ def test_few_random_programs_are_refused() -> None:
     members = sample(CASES, SOME_REFUSED)
     ops = Counter(reason for case in members if (reason := refused(*case)) is not None)
     assert ops.total() <= MOST_REFUSED * len(members) + MORE, ops
+
+
+def test_wider_programs_say_each_thing_often_enough() -> None:
+    words = ("generate", "cmpf", "mask(", "permute", "gather_load", "atomic_rmw", "nv_tileaa.scan", "absf", "sqrt")
+    texts = [Program(seed, is_wide=True).text for seed in range(100)]
+    assert all(sum(word in text for text in texts) >= 15 for word in (*words, "scf.while"))
 
 
 def test_programs_say_all_that_the_generator_knows() -> None:
