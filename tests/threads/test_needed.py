@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
+from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from tests.support.corpora import each
-from tests.support.ir import parse, run_passes
+from tests.support.ir import context, parse, run_passes
 from tests.support.thread_kernels import passes
 from tests.support.threads_and_tiles import AGENTS, BEFORE_TMA, ONE_AGENT, SECONDS, TO_KERNELS, text_of
+from tests.threads.random_programs import Program
 from tileas_xdsl.checker.verdict.checking import check
-from tileas_xdsl.diagnostics import recorded_diagnostics
-from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op, BarrierOp
+from tileas_xdsl.checker.verdict.report import Verdict
+from tileas_xdsl.diagnostics import RefusedError, recorded_diagnostics
+from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op, BarrierOp, SyncWarpOp
 from tileas_xdsl.dialects.nvvm.fence import FenceProxyOp
-from tileas_xdsl.pipelines import FAMILY
+from tileas_xdsl.machine.core.assumptions import RUN_IN_STEP
+from tileas_xdsl.pipelines import FAMILY, Strategy, TileIRPass
 
 ORDERS = "tileas-order-accesses"
 CASES = [
@@ -45,7 +50,7 @@ def _ordered(name: str, variant: str) -> tuple[ModuleOp, str]:
 
 
 def _orders(module: ModuleOp) -> list[Operation]:
-    return [op for op in module.walk() if isinstance(op, Barrier0Op | BarrierOp | FenceProxyOp)]
+    return [op for op in module.walk() if isinstance(op, Barrier0Op | BarrierOp | SyncWarpOp | FenceProxyOp)]
 
 
 def _mutants(name: str, variant: str) -> Iterator[ModuleOp]:
@@ -63,3 +68,45 @@ def test_threads_are_unsafe_without_any_of_them(case: tuple[str, str]) -> None:
     assert mutants
     for number, threads in enumerate(mutants):
         assert check(threads, judge_waits=False, prove=False, timeout=SECONDS).findings, number
+
+
+# Random programs ------------------------------------------------------------------------------------------------------
+
+SEEDS = range(60)
+VARIANTS = (AGENTS, ONE_AGENT, BEFORE_TMA)
+
+
+@each("seed", SEEDS, 2)
+def test_threads_of_random_programs_are_not_safe_without_any_of_them(seed: int) -> None:
+    """What a warp does alone is safe under an assumption: that its lanes run in step. Its barrier makes it true."""
+    program, variant = Program(seed), VARIANTS[seed % len(VARIANTS)]
+    try:
+        module, rest = _random_ordered(program, variant)
+    except RefusedError:
+        return
+    for number, op in enumerate(_orders(module)):
+        mutant = module.clone()
+        Rewriter.erase_op(_orders(mutant)[number])
+        for step in rest:
+            step.apply(context(), mutant)
+        report = check(mutant, judge_waits=False, prove=False, timeout=SECONDS)
+        is_lost = bool(report.findings) or report.verdict is not Verdict.SAFE
+        assert is_lost or (isinstance(op, SyncWarpOp) and str(RUN_IN_STEP) in str(report)), f"{number}: {report}"
+
+
+def _random_ordered(program: Program, variant: str) -> tuple[ModuleOp, list[ModulePass]]:
+    """A random program whose accesses are ordered, and the passes that are left."""
+    target, strategy = variant.split()
+    driver = TileIRPass(
+        compute_capability=target,
+        pipeline_strategy=cast("Strategy", strategy),
+        num_warps=program.warps,
+        layouts=True,
+        threads=True,
+    )
+    steps, module = driver.steps(), parse(program.text)
+    cut = [step.name for step in steps].index(ORDERS) + 1
+    with recorded_diagnostics():
+        for step in steps[:cut]:
+            step.apply(context(), module)
+    return module, steps[cut:]

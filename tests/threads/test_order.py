@@ -122,6 +122,18 @@ def test_barriers_stand_where_threads_meet(name: str) -> None:
     assert ordered(body) == expected
 
 
+TURNED = """
+!turned = tensor<16x16xf32, #nv_tileas.layout<smem, linear<offset = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 1], [0, 2],
+  [0, 4], [0, 8]]>>>
+"""
+
+
+def test_a_tile_that_is_seen_with_other_coordinates_has_the_same_bytes() -> None:
+    seen = "%t = nv_tileaa.permute %a attributes {permutation = array<i64: 1, 0>} : (!lies) -> !turned\n"
+    body = made("%a") + stored("%a") + seen + read("%t").replace("!lies", "!turned")
+    assert order_of(parse(f"{TURNED}{HEAD}{body}func.return\n}}")) == "store barrier load"
+
+
 def test_the_threads_of_one_warp_meet_at_a_barrier_of_the_warp() -> None:
     head = HEAD.replace("[4, 1], order", "[1, 1], order").replace("[1, 4], order", "[1, 1], order")
     text = head.replace("128, 1, 1", "32, 1, 1") + made("%a") + stored("%a") + read("%a")

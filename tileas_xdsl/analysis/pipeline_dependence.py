@@ -28,7 +28,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, SSAValue, Use
 
 from tileas_xdsl.analysis.dependence import DependenceEdge, DependenceKind
 from tileas_xdsl.analysis.loop_values import LoopValues
@@ -36,6 +36,7 @@ from tileas_xdsl.analysis.memory.awaited import works_behind
 from tileas_xdsl.analysis.memory.effects import name_of
 from tileas_xdsl.analysis.pipeline_root import PipelineRoot, PipelineRoots
 from tileas_xdsl.analysis.pipeline_steps import own_steps
+from tileas_xdsl.analysis.value_flow import carried_to
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ConsumeOp, ProduceOp, RegionOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import (
@@ -224,18 +225,34 @@ def _sort_in(sides: Sides, op: Operation, inner: ClassifiedOp, stages: int) -> N
 
 
 def _users_of_views(op: Operation) -> list[Operation]:
-    """The ops of the block that use a view result of `op`, also through views of it."""
+    """The ops of the block that use a view result of `op`, also through views of it, branches and inner loops."""
     users: dict[Operation, None] = {}
     stack: list[SSAValue] = [result for result in op.results if not is_token(result.type) and is_view(result)]
+    seen = set(stack)
     while stack:
         for use in stack.pop().uses:
             user = _in_block(use.operation, op)
-            if user is None or user in users:
+            if user is None:
                 continue
             users[user] = None
-            if names_bytes_of_operand(use.operation):
-                stack.extend(use.operation.results)
+            for name in _names_of_view(use, op):
+                if name not in seen:
+                    seen.add(name)
+                    stack.append(name)
     return list(users)
+
+
+def _names_of_view(use: Use, op: Operation) -> Sequence[SSAValue]:
+    """The values that are names of the used view, or of a part of it, within an iteration of the block of `op`."""
+    if names_bytes_of_operand(use.operation):
+        return use.operation.results
+    return [name for name in carried_to(use) or () if name.owner is not op.parent_block() and _is_inside(name, op)]
+
+
+def _is_inside(name: SSAValue, sibling: Operation) -> bool:
+    """Whether an op of the block of `sibling` makes a value, or holds the op that does."""
+    maker = name.owner if isinstance(name.owner, Operation) else name.owner.parent_op()
+    return maker is not None and _in_block(maker, sibling) is not None
 
 
 def _in_block(op: Operation, sibling: Operation) -> Operation | None:

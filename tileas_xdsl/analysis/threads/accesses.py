@@ -28,7 +28,7 @@ from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.analysis.thread_blocks import block_shape_of
 from tileas_xdsl.analysis.threads.coordinates import TileOfArray, coordinate_of
 from tileas_xdsl.analysis.threads.filling import is_by_tma
-from tileas_xdsl.analysis.threads.liveness import agent_of, names_behind, seen_from
+from tileas_xdsl.analysis.threads.liveness import REARRANGES, agent_of, names_behind, seen_from
 from tileas_xdsl.analysis.threads.places import OTHER_SLOT, Place, place_of, webs_of
 from tileas_xdsl.analysis.threads.products import is_of_warpgroup
 from tileas_xdsl.analysis.threads.rings import Rings, Slots
@@ -224,7 +224,7 @@ class Accesses:
         """Threads read the slots that an op takes, and of which its rule says nothing."""
         for number, operand in enumerate(op.operands):
             slots = [each for each in self.rings.of_tile(operand) if each not in known]
-            if slots and not isinstance(op, ViewOp | PipelineYieldOp) and names_behind(Use(op, number)) is None:
+            if slots and not isinstance(op, (*REARRANGES, PipelineYieldOp)) and names_behind(Use(op, number)) is None:
                 yield from (Access(op=op, object=each, writes=False) for each in slots)
 
     def of_several_agents(self, op: Operation) -> list[SSAValue]:

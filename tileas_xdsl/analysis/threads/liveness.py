@@ -21,7 +21,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, Region, SSAValue, Use
 
 from tileas_xdsl.analysis.value_flow import carried_to
-from tileas_xdsl.dialects.nv_tileaa.structure import ViewOp
+from tileas_xdsl.dialects.nv_tileaa.structure import PermuteOp, ViewOp
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 
@@ -34,18 +34,22 @@ def names_behind(use: Use) -> Sequence[SSAValue] | None:
     return carried_to(use)
 
 
+REARRANGES = (ViewOp, PermuteOp)
+"""Ops that see a tile with other coordinates: of one in shared memory the bytes are the same."""
+
+
 def uses_of(name: SSAValue) -> Iterator[Use]:
-    """The uses of a tile, and those of what sees it with other extents: its bytes are the same."""
+    """The uses of a tile, and those of what sees it with other coordinates: its bytes are the same."""
     for use in name.uses:
-        if isinstance(use.operation, ViewOp):
+        if isinstance(use.operation, REARRANGES):
             yield from uses_of(use.operation.result)
         else:
             yield use
 
 
 def seen_from(tile: SSAValue) -> SSAValue:
-    """The tile whose bytes a name stands for: where it is seen with other extents, the one that is seen so."""
-    while isinstance(tile.owner, ViewOp):
+    """The tile whose bytes a name stands for: where it is seen with other coordinates, the one that is seen so."""
+    while isinstance(tile.owner, REARRANGES):
         tile = tile.owner.source
     return tile
 

@@ -25,12 +25,6 @@ def is_of_warpgroup(op: Product) -> bool:
     return isinstance(form, Mma) and form.shape.is_wgmma
 
 
-def is_read_by_wgmma(tile: SSAValue) -> bool:
-    """Whether a product of a warpgroup takes a tile as an operand."""
-    users = (use.operation for use in tile.uses)
-    return any(isinstance(user, DotOp | AsyncDotOp) and is_of_warpgroup(user) for user in users)
-
-
 def product_ages(function: Operation) -> Ages:
     """How many groups are committed after that of each product."""
 

@@ -12,10 +12,10 @@ adds in place, so one whose accumulator is used again otherwise stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterator, Sequence
 
 from xdsl.dialects import arith, scf
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.memory.objects import storage_spaces
@@ -129,12 +129,44 @@ def _only_adds(op: Operation, tile: SSAValue, issued: Container[Operation]) -> b
 
 
 def _releases_behind(value: SSAValue, op: Operation, position: dict[Operation, int]) -> list[Operation]:
-    """The releases of the slot that `value`, or what it is a part of, lies in, behind `op` in its block."""
-    while isinstance(value.owner, Operation) and names_bytes_of_operand(value.owner):
-        value = value.owner.operands[0]
-    read = value.owner
-    if not isinstance(read, ConsumerReadOp):
-        return []
-    tokens = [result for result in read.results if result not in read.value_results] + list(read.tokens)
+    """The releases of the slots that `value`, or what it is a part of, may lie in, behind `op` in its block."""
+    reads = list(_reads_of(value, set()))
+    tokens = [result for read in reads for result in read.results if result not in read.value_results]
+    tokens += [token for read in reads for token in read.tokens]
     users = [use.operation for token in tokens for use in token.uses]
     return [user for user in users if isinstance(user, ConsumerReleaseOp) and position.get(user, -1) > position[op]]
+
+
+def _reads_of(value: SSAValue, seen: set[SSAValue]) -> Iterator[ConsumerReadOp]:
+    """The ops that read the slots in which a tile may lie, through views, branches and loops."""
+    if value in seen:
+        return
+    seen.add(value)
+    if isinstance(value.owner, ConsumerReadOp):
+        yield value.owner
+    for source in _sources(value):
+        yield from _reads_of(source, seen)
+
+
+def _sources(value: SSAValue) -> Sequence[SSAValue]:
+    """The values that a value is another name of, or a part of."""
+    match value.owner:
+        case scf.IfOp() as branch:
+            ends = [region.block.last_op for region in branch.regions if region.blocks]
+            return [end.operands[branch.results.index(value)] for end in ends if end is not None]
+        case scf.ForOp() as loop:
+            return _carried(loop, loop.results.index(value))
+        case arith.SelectOp() as choice:
+            return (choice.lhs, choice.rhs)
+        case Block() as block if isinstance(loop := block.parent_op(), scf.ForOp):
+            return _carried(loop, value.index - 1) if isinstance(value, BlockArgument) and value.index else ()
+        case Operation() as op if names_bytes_of_operand(op):
+            return (op.operands[0],)
+        case _:
+            return ()
+
+
+def _carried(loop: scf.ForOp, index: int) -> Sequence[SSAValue]:
+    """What a loop begins with under a name, and what it hands on."""
+    last = loop.body.block.last_op
+    return (loop.iter_args[index], *(() if last is None else (last.operands[index],)))

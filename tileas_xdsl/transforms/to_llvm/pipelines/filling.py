@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from xdsl.dialects import func
 from xdsl.ir import Operation
 
-from tileas_xdsl.analysis.pipeline_root import PipelineRoots
+from tileas_xdsl.analysis.pipeline_root import PipelineRoot, PipelineRoots
 from tileas_xdsl.analysis.threads.filling import is_by_tma
-from tileas_xdsl.analysis.threads.products import is_read_by_wgmma
+from tileas_xdsl.analysis.threads.products import is_of_warpgroup
+from tileas_xdsl.analysis.threads.rings import Rings
+from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
+from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReadOp
 
 
@@ -32,15 +35,16 @@ class RingAccess:
 
 def ring_accesses(function: func.FuncOp, roots: PipelineRoots) -> dict[Operation, RingAccess]:
     """How each ring of a function is accessed, by its root."""
-    found: dict[Operation, list[Operation]] = {}
+    fillers: dict[PipelineRoot, list[ProduceOp]] = {}
     for op in function.body.walk():
-        if isinstance(op, ProduceOp | ConsumerReadOp):
-            for root in roots.all_of_op(op):
-                found.setdefault(root.op, []).append(op)
-    return {ring: _access(ops) for ring, ops in found.items()}
+        for root in roots.all_of_op(op) if isinstance(op, ProduceOp | ConsumerReadOp) else ():
+            fillers.setdefault(root, []).extend([op] if isinstance(op, ProduceOp) else [])
+    read = _read_by_wgmma(function)
+    return {root.op: RingAccess(tuple(ops), root.key in read) for root, ops in fillers.items()}
 
 
-def _access(ops: Sequence[Operation]) -> RingAccess:
-    tiles = [tile for op in ops if isinstance(op, ConsumerReadOp) for tile in op.value_results]
-    fillers = tuple(op for op in ops if isinstance(op, ProduceOp))
-    return RingAccess(fillers, any(map(is_read_by_wgmma, tiles)))
+def _read_by_wgmma(function: func.FuncOp) -> set[Hashable]:
+    """The rings whose slots the tensor core reads, under whatever names, by their keys."""
+    rings = Rings(function)
+    products = [op for op in function.body.walk() if isinstance(op, DotOp | AsyncDotOp) and is_of_warpgroup(op)]
+    return {slots.ring for op in products for operand in (op.a, op.b) for slots in rings.of_tile(operand)}
