@@ -6,6 +6,7 @@ from collections import Counter
 from time import perf_counter
 
 import pytest
+from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, DictionaryAttr, StringAttr, UnitAttr
 
 from tests.cutile.exports import EXPORTED, EXPORTS, cases, exported
 from tests.support.ir import parse, print_custom
@@ -75,3 +76,19 @@ def test_reading_is_quick() -> None:
     start = perf_counter()
     read(data)
     assert perf_counter() - start < 1
+
+
+def test_a_file_without_debug_information_is_written_identically() -> None:
+    """Another writer leaves the section out, and each function names none."""
+    module = read(exported("double"))
+    inner = module.body.block.first_op
+    assert inner is not None
+    for op in module.walk():
+        op.location = UNKNOWN_LOC
+    order = ArrayAttr(StringAttr(name) for name in ("Func", "Constant", "Type", "String"))
+    inner.attributes["cuda_tile.layout"] = DictionaryAttr({"order": order, "without_debug": UnitAttr()})
+    data = write(module)
+    assert b"kernels.py" not in data
+    again = read(data)
+    assert again.is_structurally_equivalent(module)
+    assert write(again) == data

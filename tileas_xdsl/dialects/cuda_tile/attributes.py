@@ -37,7 +37,7 @@ from tileas_xdsl.dialects.cuda_tile.elements import (
     packed_elements,
     unpacked_elements,
 )
-from tileas_xdsl.dialects.cuda_tile.types import TileType, numbers, parse_type, plain, short
+from tileas_xdsl.dialects.cuda_tile.types import TileType, is_number, numbers, parse_type, plain, short
 
 # Facts ----------------------------------------------------------------------------------------------------------------
 
@@ -264,6 +264,8 @@ class ConstantAttr(ParametrizedAttribute):
         printer.print_string(f"<{self.body_text()}>")
 
     def verify(self) -> None:
+        if not is_number(self.type.element_type):
+            raise VerifyException(f"a constant is a tile of numbers, not {short(self.type)}")
         if self.is_uniform:
             return
         needed = len(packed_elements(self.type.element_type, [0, 1] * _size(self.type))) // 2

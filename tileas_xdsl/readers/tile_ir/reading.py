@@ -45,7 +45,16 @@ def read(data: bytes, name: str = "kernels") -> BuiltinModuleOp:
     if write(whole) != data:
         layout.rows = _rows_of(found)
         module.attributes.update(layout.attributes())
+        _require_equal(write(whole), data)
     return whole
+
+
+def _require_equal(written: bytes, data: bytes) -> None:
+    """Raises `BytecodeError` at the first byte that a module does not keep."""
+    if written != data:
+        ends = min(len(written), len(data))
+        offset = next((place for place in range(ends) if written[place] != data[place]), ends)
+        raise BytecodeError(offset, "what stands here is not what any module is written as")
 
 
 def _rows_of(found: dict[int, Cursor]) -> dict[int, list[bytes]]:
@@ -144,6 +153,7 @@ class _Reader:
         start = cursor.pos
         number = cursor.varint()
         if number == 0:
+            self.tables.layout.without_debug = True
             return None
         if self.tables.debug is None or number > len(self.tables.debug.functions):
             raise cursor.fail(f"function {number} of the debug information is missing", start)

@@ -52,6 +52,8 @@ class Layout:
     """Whether a pad up to 8 bytes stands behind the last function."""
     truths_are_integers: bool = False
     """Whether an i1 in an array is written as an integer."""
+    without_debug: bool = False
+    """Whether functions name no debug information, rather than one without places."""
     rows: dict[int, list[bytes]] = field(default_factory=dict[int, "list[bytes]"])
     """Section -> its rows, where they are not numbered as they are first needed."""
 
@@ -72,6 +74,8 @@ class Layout:
             entries["pads_functions"] = UnitAttr()
         if self.truths_are_integers:
             entries["truths_are_integers"] = UnitAttr()
+        if self.without_debug:
+            entries["without_debug"] = UnitAttr()
         if self.rows:
             texts = {NAMES[number]: [StringAttr(row.hex()) for row in rows] for number, rows in self.rows.items()}
             entries["rows"] = DictionaryAttr({name: ArrayAttr(group) for name, group in texts.items()})
@@ -98,6 +102,7 @@ class Layout:
                 layout.alignments[NUMBERS[name]] = cast(IntegerAttr, value).value.data
         layout.pads_functions = "pads_functions" in entries
         layout.truths_are_integers = "truths_are_integers" in entries
+        layout.without_debug = "without_debug" in entries
         if (rows := entries.get("rows")) is not None:
             for name, texts in cast(DictionaryAttr, rows).data.items():
                 texts_of = cast(ArrayAttr[StringAttr], texts).data

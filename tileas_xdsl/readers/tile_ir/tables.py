@@ -46,6 +46,7 @@ from tileas_xdsl.dialects.cuda_tile.types import (
     TensorViewType,
     TileType,
     integer_width,
+    is_number,
     numbers,
     short,
 )
@@ -291,8 +292,8 @@ class Tables:
         number = cursor.varint()
         if number >= len(self.constants):
             raise cursor.fail(f"constant {number} is none of {len(self.constants)}", start)
-        if not isinstance(kind, TileType):
-            raise cursor.fail(f"a constant is a tile, not {short(kind)}", start)
+        if not isinstance(kind, TileType) or not is_number(kind.element_type):
+            raise cursor.fail(f"a constant is a tile of numbers, not {short(kind)}", start)
         try:
             return ConstantAttr(kind, BytesAttr(self.constants[number]))
         except VerifyException as error:

@@ -203,7 +203,8 @@ class _Writer:
         hints = entry.optimization_hints
         has_flag = hints is not None and self.version < V5
         out.data.append(2 | ("private" in entry.attributes) | (4 if has_flag else 0))
-        self.places.append(places)
+        if not self.layout.without_debug:
+            self.places.append(places)
         out.varint(len(self.places))
         if hints is not None or self.version >= V5:
             self.tagged(hints or HintsAttr(DictionaryAttr({})), out)
