@@ -27,7 +27,7 @@ import numpy as np
 TYPES = {"f16": np.float16, "f32": np.float32, "f64": np.float64, "i8": np.int8, "i16": np.int16, "i32": np.int32}
 TYPES |= {"i64": np.int64, "index": np.int64}
 NUMBERS: dict[str, Any] = {"i32": ctypes.c_int32, "i64": ctypes.c_int64, "f32": ctypes.c_float, "f64": ctypes.c_double}
-MAP_TYPES = {"float16": 6, "float32": 7, "float64": 8, "int32": 4, "int64": 5}
+MAP_TYPES = {"float16": 6, "float32": 7, "float64": 8, "int32": 3, "int64": 5}
 """`CUtensorMapDataType`, by numpy's names."""
 SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
 """`CUtensorMapSwizzle`, by the bytes of a row."""

@@ -12,9 +12,11 @@ import tileas_xdsl as tileas
 from tests.support.ir import ROOT
 from tests.support.ptx import require_llvmlite, require_ptxas
 from tests.test_front_door import Tags
+from tileas_xdsl.analysis.memory.program_axes import program_axes
 from tileas_xdsl.backend.contract import Buffer, KernelContract, Number, ProgramAxis, TensorMap
 from tileas_xdsl.kernels import compiling
 from tileas_xdsl.kernels.kernel import Kernel
+from tileas_xdsl.machine.arguments import find_function
 from tileas_xdsl.tools import main as command
 from tileas_xdsl.tools.errors import InputError, UnsafeCodeError
 
@@ -202,3 +204,14 @@ def test_a_program_names_its_grid_only_where_ids_are_plain_coordinates() -> None
     )
     assert tileas.compile(text, target="sm_90a", check=False).contract.programs is not None
     assert tileas.compile(other, target="sm_90a", check=False).contract.programs is None
+    function, _ = find_function(tileas.parse(READS_A_REGISTER), None)
+    assert program_axes(function) is None
+
+
+READS_A_REGISTER = """
+func.func @f(%a: memref<?xi32>, %i: index) {
+  %x = nvvm.read.ptx.sreg.ctaid.x : i32
+  memref.store %x, %a[%i] : memref<?xi32>
+  func.return
+}
+"""

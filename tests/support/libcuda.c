@@ -1,4 +1,6 @@
 /* A libcuda for tests, without a GPU: memory is the computer's own, and the kernel `scale` is a function here. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,25 +11,54 @@
 #define NO_DEVICE 100
 #define NOT_FOUND 500
 
+#define OUT_OF_MEMORY 2
+#define ILLEGAL_ADDRESS 700
+
 static int64_t most_shared = 48 * 1024;
+static void *current;
+
+/* What goes wrong: the environment says it. */
+static int mood(const char *what) {
+  const char *said = getenv("TILEAS_STAND_IN");
+  return said && !strcmp(said, what);
+}
+
+/* NVIDIA's bindings ask for each function by its name, which here has `_v2` behind it or not. */
+int cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t flags, int *status) {
+  char second[128];
+  (void)version, (void)flags;
+  snprintf(second, sizeof second, "%s_v2", name);
+  Dl_info here;
+  dladdr((void *)&most_shared, &here);
+  void *self = dlopen(here.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+  *function = dlsym(self, second);
+  if (!*function) *function = dlsym(self, name);
+  if (status) *status = *function ? 0 : 1;
+  return *function ? OK : NOT_FOUND;
+}
+int cuDriverGetVersion(int *version) { *version = 13000; return OK; }
 
 int cuInit(unsigned flags) { return flags ? INVALID : OK; }
 int cuDeviceGet(int *device, int number) {
-  const char *mood = getenv("TILEAS_STAND_IN");
   *device = number;
-  return mood && !strcmp(mood, "no device") ? NO_DEVICE : OK;
+  return number || mood("no device") ? NO_DEVICE : OK;
 }
-/* The attributes of an H200 that are asked for: its compute capability. */
+/* The attributes of an H200 that are asked for: its compute capability, threads and shared memory of a block. */
 int cuDeviceGetAttribute(int *number, int attribute, int device) {
-  *number = attribute == 75 ? 9 : attribute == 76 ? 0 : -1;
+  int major = mood("another chip") ? 10 : 9, shared = mood("small") ? 1000 : 232448;
+  *number = attribute == 75 ? major : attribute == 76 ? 0 : attribute == 1 ? 1024 : attribute == 97 ? shared : -1;
   return device || *number < 0 ? INVALID : OK;
 }
 int cuDeviceGetName(char *name, int size, int device) { snprintf(name, size, "a stand-in %d", device); return OK; }
 int cuDevicePrimaryCtxRetain(void **context, int device) { (void)device; *context = (void *)1; return OK; }
-int cuCtxSetCurrent(void *context) { return context ? OK : INVALID; }
-int cuCtxSynchronize(void) { return OK; }
+int cuCtxSetCurrent(void *context) { current = context; return context ? OK : INVALID; }
+int cuCtxGetCurrent(void **context) { *context = current; return OK; }
+int cuCtxSynchronize(void) { return mood("fault") ? ILLEGAL_ADDRESS : OK; }
 int cuGetErrorString(int status, const char **text) {
-  *text = status == NOT_FOUND ? "named symbol not found" : "invalid argument";
+  *text = status == NOT_FOUND         ? "named symbol not found"
+          : status == NO_DEVICE       ? "no CUDA-capable device is detected"
+          : status == ILLEGAL_ADDRESS ? "an illegal memory access was encountered"
+                                      : "invalid argument";
   return OK;
 }
 
@@ -39,6 +70,7 @@ int cuModuleLoadDataEx(void **module, const char *image, unsigned count, int *op
   *module = (void *)image;
   return OK;
 }
+int cuModuleLoadData(void **module, const char *image) { return cuModuleLoadDataEx(module, image, 0, NULL, NULL); }
 int cuModuleGetFunction(void **function, void *module, const char *name) {
   (void)module;
   *function = !strcmp(name, "scale") ? (void *)1 : !strcmp(name, "map") ? (void *)2 : NULL;
@@ -50,7 +82,12 @@ int cuFuncSetAttribute(void *function, int attribute, int value) {
   most_shared = value;
   return OK;
 }
-int cuMemAlloc_v2(uint64_t *address, size_t size) { *address = (uint64_t)malloc(size); return OK; }
+int cuMemAlloc_v2(uint64_t *address, size_t size) {
+  if (mood("out of memory")) return OUT_OF_MEMORY;
+  *address = (uint64_t)aligned_alloc(256, (size + 255) / 256 * 256);
+  return OK;
+}
+int cuMemFree_v2(uint64_t address) { free((void *)address); return OK; }
 int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t size) { memcpy((void *)to, from, size); return OK; }
 int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t size) { memcpy(to, (void *)from, size); return OK; }
 
@@ -68,7 +105,7 @@ int cuTensorMapEncodeTiled(uint64_t *map, int type, unsigned rank, uint64_t addr
    the shared memory of the launch. */
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared, void *stream, void **parameters, void **extra) {
-  if (stream || extra || gx * gy * gz == 0 || bx * by * bz == 0 || shared > most_shared) return INVALID;
+  if ((stream && stream != (void *)0x77) || extra || gx * gy * gz == 0 || bx * by * bz == 0 || shared > most_shared) return INVALID;
   if (function == (void *)2) {
     const uint64_t *map = parameters[0];
     float *out = *(float **)parameters[1];

@@ -12,24 +12,34 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from html import escape
 from io import StringIO
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.printer import Printer
 
 from tileas_xdsl.backend.contract import ContractError, KernelContract
+from tileas_xdsl.backend.present_gpu import present_chip
 from tileas_xdsl.backend.ptxas import AssemblerError, assemble, find_ptxas
+from tileas_xdsl.checker.verdict.report import Report
+from tileas_xdsl.kernels.binding import bound, grid_of
 from tileas_xdsl.kernels.cache import Cache
 from tileas_xdsl.kernels.compiling import Compiled, Program, Request, compiled, program_in, stages_of
+from tileas_xdsl.kernels.gpu import Launchable
+from tileas_xdsl.kernels.on_machine import KernelRun, Level, host_arrays, run_on_machine
 from tileas_xdsl.kernels.records import CodeReport, ThreadsVerdict
-from tileas_xdsl.tools.compile import Options
+from tileas_xdsl.machine.arguments import ArgumentError, Arguments
+from tileas_xdsl.tools.compile import Options, lowered
 from tileas_xdsl.tools.errors import InputError, MissingFileError
 from tileas_xdsl.tools.inputs import full_context, parse_module, read_text
+from tileas_xdsl.tools.machine_code import TO_LLVM
+from tileas_xdsl.views.timeline.shown import ShownTimeline
 
+Device = Literal["machine", "gpu"]
 TEXT, MODULE = "<text>", "<module>"
 """The names of programs that are no files."""
 
@@ -103,6 +113,87 @@ class Kernel:
         request = Request(target=self.target, options=self.options, is_checked=False)
         return compiled(self._made.program, request, None)
 
+    @cached_property
+    def threads(self) -> ModuleOp:
+        """What each thread does: the program in front of the passes to `llvm`."""
+        texts = list(self.stages.items())
+        last = next(number for number, (name, _) in enumerate(texts) if name.endswith(f"-{TO_LLVM}"))
+        text = texts[last - 1][1] if last > 0 else self._made.program.text
+        return parse_module(text, self._made.program.name, full_context())
+
+    def run(
+        self,
+        *arguments: Any,
+        grid: Any = None,
+        device: Device | None = None,
+        level: Level = "tiles",
+        order: str = "lazy",
+        seed: int = 0,
+        **named: Any,
+    ) -> KernelRun:
+        """
+        Run the kernel on arrays of numpy, or of another library in memory of the host, and write what it computes into
+        them.
+
+        On the `gpu` (the default where there is one) the arrays are copied there and back. On the `machine` it is the
+        program that runs, or (`level="threads"`) what its threads became, under an order of
+        `tileas.run`. `grid` is as for a launch. Raises `ArgumentError`, which names the parameter, for what a launch
+        would refuse.
+        """
+        if device not in (None, "machine", "gpu"):
+            raise ArgumentError(f"there is no device '{device}': choose machine or gpu")
+        passed = bound(self.contract, arguments, named)
+        extents = grid_of(self.contract, grid, passed)
+        if device == "gpu" or (device is None and present_chip() is not None):
+            own = host_arrays(passed)
+            self._launchable.run(replace(passed, values={**passed.values, **own}), extents)
+            return KernelRun("gpu", own)
+        module = self.module if level == "tiles" else self.threads
+        return run_on_machine(module, self.name, passed, extents, order=order, seed=seed)
+
+    def __getitem__(self, grid: Any) -> Launch:
+        """The kernel with a grid: a number of blocks, a sequence of them, or a function of the arguments by name."""
+        return Launch(self, grid)
+
+    def __call__(self, *arguments: Any, stream: Any = None, **named: Any) -> None:
+        """Launch the kernel with the grid that follows from the arrays; see `Launch`."""
+        self.launch(None, arguments, named, stream)
+
+    def launch(self, grid: Any, arguments: Sequence[Any], named: Mapping[str, Any], stream: Any = None) -> None:
+        """What `Launch` does."""
+        passed = bound(self.contract, arguments, named)
+        self._launchable.launch(passed, grid_of(self.contract, grid, passed), stream)
+
+    @cached_property
+    def _launchable(self) -> Launchable:
+        return Launchable(self.contract, self.target, self._image, self.report.static_shared_bytes or 0)
+
+    def _image(self) -> bytes:
+        """What the driver loads: the cubin, or PTX where there is no ptxas."""
+        if self._made.cubin is None and self._made.ptx is not None:
+            return self.ptx.encode() + b"\0"
+        return self.cubin
+
+    def check(self, arguments: Arguments = (), **options: Any) -> Report:
+        """What `tileas.check` says of the program, with its options."""
+        from tileas_xdsl import front_door
+
+        return front_door.check(self.module, arguments, function=self.name, **options)
+
+    def timeline(self, arguments: Arguments = (), **options: Any) -> ShownTimeline:
+        """The picture of a run of the program behind the passes of the family, on the target of the kernel."""
+        from tileas_xdsl import front_door
+
+        chosen: dict[str, Any] = {"target": self.target, **options}
+        return front_door.timeline(self._scheduled, arguments, function=self.name, **chosen)
+
+    @cached_property
+    def _scheduled(self) -> ModuleOp:
+        """The program as `tileas compile` writes it where it is asked for a program."""
+        module = self.module.clone()
+        lowered(module, self.options, None)
+        return module
+
     def to_dict(self) -> dict[str, Any]:
         """What is known of the kernel as plain data, without its code."""
         verdict = self.verdict.to_dict() if self.verdict is not None else None
@@ -123,6 +214,23 @@ class Kernel:
         items = "".join(f"<li>{escape(line)}</li>" for line in lines)
         head = f"<b>@{escape(self.name)}</b> on {escape(self.target)}"
         return f"<div>{head}<ul>{items}</ul><table><tr><th>parameter</th><th></th></tr>{parameters}</table></div>"
+
+
+class Launch:
+    """
+    A kernel with a grid: `kernel[grid](a, b, c, n=4)` starts it on arrays on the GPU, and waits for nothing.
+
+    Arrays are those of torch, cupy, jax (as inputs) or others with DLPack or `__cuda_array_interface__`; they are not
+    copied. The kernel runs on `stream`, else on the current stream of the library that the arrays are of. Raises
+    `ArgumentError`, which names the parameter, and `GPUError`.
+    """
+
+    def __init__(self, kernel: Kernel, grid: Any) -> None:
+        self._kernel, self._grid = kernel, grid
+
+    def __call__(self, *arguments: Any, stream: Any = None, **named: Any) -> None:
+        """Launch the kernel."""
+        self._kernel.launch(self._grid, arguments, named, stream)
 
 
 def kernel_of(

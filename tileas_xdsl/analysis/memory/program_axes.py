@@ -17,8 +17,9 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
+from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.dialects.nv_tileaa.atomics import RmwOp
-from tileas_xdsl.dialects.nv_tileaa.control import GetNumProgramsOp, GetProgramIdOp
+from tileas_xdsl.dialects.nv_tileaa.control import GetProgramIdOp
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledStoreOp, WriteOp
 
 AXES = 3
@@ -41,7 +42,7 @@ def program_axes(function: Operation) -> tuple[TileAxis | None, ...] | None:
     """
     ops = list(function.walk())
     written = [op for op in ops if isinstance(op, WriteOp | RmwOp)]
-    if any(isinstance(op, GetNumProgramsOp) for op in ops) or not all(isinstance(op, TiledStoreOp) for op in written):
+    if any(_asks_otherwise(op) for op in ops) or not all(isinstance(op, TiledStoreOp) for op in written):
         return None
     found: list[set[TileAxis]] = [set() for _ in range(AXES)]
     for store in (op for op in written if isinstance(op, TiledStoreOp)):
@@ -58,6 +59,18 @@ def program_axes(function: Operation) -> tuple[TileAxis | None, ...] | None:
     if any(len(found[axis]) != 1 for axis in asked):
         return None
     return tuple(next(iter(places), None) for places in found)
+
+
+def _asks_otherwise(op: Operation) -> bool:
+    """Whether `op` asks for a number of the block or the grid in another way than by the id of its program."""
+    if isinstance(op, GetProgramIdOp):
+        return False
+    name = op_name(op)
+    return name in ("llvm.inline_asm", "llvm.call_intrinsic") or any(word in name for word in OF_THE_GRID)
+
+
+OF_THE_GRID = ("program", "ctaid", "clusterid", "block_id", "grid_dim", "cluster_id", "cluster_block")
+"""Parts of the names of ops that read numbers of the block or of the grid."""
 
 
 def _axis_of(value: SSAValue) -> int | None:

@@ -1,0 +1,207 @@
+"""
+`kernel[grid](...)` through NVIDIA's bindings, without a GPU: a libcuda of our own stands in for NVIDIA's, whose memory
+is the computer's and whose kernels are functions in C. So this tests what is passed, and nothing of a GPU.
+
+The bindings load the driver once a process, so each test is a process.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.ir import ROOT
+from tests.support.ptx import require_llvmlite, require_ptxas
+from tests.support.stand_in_driver import stand_in_driver
+
+HEAD = """
+import dataclasses, json, sys
+import numpy as np
+import tileas_xdsl as tileas
+from tileas_xdsl.backend.contract import Buffer, KernelContract, TensorMap
+from tileas_xdsl.kernels.binding import bound, grid_of
+from tileas_xdsl.kernels.gpu import Launchable
+
+class OnGPU:
+    '''An array in the memory of the stand-in, which is that of the computer.'''
+    def __init__(self, array):
+        self.array = array
+        self.__cuda_array_interface__ = {
+            "data": (array.ctypes.data, False), "typestr": array.dtype.str, "shape": array.shape,
+            "strides": array.strides, "version": 3,
+        }
+
+def refused(call):
+    try:
+        call()
+    except tileas.Error as error:
+        print(f"{type(error).__name__}: {error}")
+    else:
+        print("not refused")
+
+scale = tileas.compile(RING, function="scale", target="sm_90", check=False)
+src, out = np.arange(56, dtype=np.float32).reshape(7, 8), np.zeros((7, 8), np.float32)
+"""
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    require_llvmlite()
+    require_ptxas()
+    pytest.importorskip("cuda.bindings", reason="needs cuda-bindings")
+    return stand_in_driver(tmp_path_factory.mktemp("libcuda")).parent
+
+
+def said(script: str, driver: Path | None, folder: Path, mood: str = "") -> list[str]:
+    """The lines that a script prints, with the stand-in for a driver, or (None) with none."""
+    environment = {**os.environ, "TILEAS_CACHE": str(folder), "TILEAS_STAND_IN": mood, "PYTHONPATH": str(ROOT)}
+    environment["LD_LIBRARY_PATH"] = str(driver or folder)
+    text = f"RING = {str(ROOT / 'examples/cp_async_ring.mlir')!r}\n{HEAD}\n{script}"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout.splitlines()
+
+
+def test_arrays_sizes_and_numbers_arrive(driver: Path, tmp_path: Path) -> None:
+    script = """
+scale[1](OnGPU(src), OnGPU(out), n=5)
+print(np.array_equal(out[:5], 2 * src[:5]), out[5:].any())
+out[:] = 0
+scale[lambda given: (given["n"],)](src=OnGPU(src), out=OnGPU(out), n=7, stream=0x77)
+print(np.array_equal(out, 2 * src))
+out[:] = 0
+scale(OnGPU(src), OnGPU(out), 7)  # it never asks which block it is
+print(np.array_equal(out, 2 * src))
+"""
+    assert said(script, driver, tmp_path) == ["True False", "True", "True"]
+
+
+def test_arrays_of_numpy_are_copied_there_and_back(driver: Path, tmp_path: Path) -> None:
+    """`run` takes the GPU where there is one."""
+    script = """
+done = scale.run(src, out, 7, grid=1)
+print(done, np.array_equal(done.arrays["out"], 2 * src), np.array_equal(out, 2 * src))
+print(scale.run(src, out, 7, grid=1, device="machine"))
+"""
+    assert said(script, driver, tmp_path) == [
+        "KernelRun(device='gpu', violations=()) True True",
+        "KernelRun(device='machine', violations=())",
+    ]
+
+
+MAP = """
+map_ = TensorMap(name="x", type="f32", shape=(None, None), box=(4, 8), swizzle=128)
+to = Buffer(name="out", type="f32", shape=(7,), strides=(1,), offset=0)
+contract = KernelContract(name="map", block=(32, 1, 1), dynamic_shared_bytes=100_000, parameters=(map_, to))
+kernel = Launchable(contract, "sm_90a", lambda: b"\\x7fELF", 0)
+"""
+
+
+def test_maps_are_made_of_the_arrays_where_the_driver_wants_them(driver: Path, tmp_path: Path) -> None:
+    """The stand-in refuses a map that is not at a multiple of 64 bytes; the bindings make it anywhere."""
+    script = f"""{MAP}
+for rows in range(1, 40):
+    x, words = np.zeros((rows, 16), np.float32), np.zeros(7, np.float32)
+    kernel.launch(bound(contract, (OnGPU(x), OnGPU(words)), {{}}), (1, 1, 1))
+    assert words.tolist() == [2, 16, rows, 8, 4, 3, 100_000], words
+print("right")
+"""
+    assert said(script, driver, tmp_path) == ["right"]
+
+
+LAUNCHES = {
+    "an array of the host": (
+        "scale[1](src, OnGPU(out), n=5)",
+        "ArgumentError: 'src' is in memory of the host: kernel.run(...) copies it to the GPU and back",
+    ),
+    "grid 0": (
+        "scale[0](OnGPU(src), OnGPU(out), n=5)",
+        "ArgumentError: a grid has 1 to 2,147,483,647 blocks along x, not 0",
+    ),
+    "another shape": (
+        "scale[1](OnGPU(src[:, :4].copy()), OnGPU(out), n=5)",
+        "ArgumentError: 'src' has the shape [7, 4], and the kernel takes [any, 8]",
+    ),
+    "misaligned": (
+        "scale[1](OnGPU(np.zeros(57, np.float32)[1:].reshape(7, 8)), OnGPU(out), n=5)",
+        "ArgumentError: 'src' begins at no multiple of 16 bytes",
+    ),
+    "a stream that is none": (
+        "scale[1](OnGPU(src), OnGPU(out), n=5, stream='x')",
+        "ArgumentError: a stream is the handle of one, or an object of torch or cupy, not str",
+    ),
+    "refused by the driver": (
+        "scale[1](OnGPU(src), OnGPU(out), n=8)",
+        "GPUError: @scale: cuLaunchKernel: invalid argument (1)",
+    ),
+    "threads": (
+        "Launchable(dataclasses.replace(scale.contract, block=(2048, 1, 1)), 'sm_90', bytes, 0)"
+        ".launch(bound(scale.contract, (OnGPU(src), OnGPU(out), 5), {}), (1, 1, 1))",
+        "GPUError: a block of @scale has 2,048 threads, and this GPU takes 1,024",
+    ),
+    "shared memory": (
+        "Launchable(dataclasses.replace(scale.contract, dynamic_shared_bytes=230_000), 'sm_90', bytes, 4_000)"
+        ".launch(bound(scale.contract, (OnGPU(src), OnGPU(out), 5), {}), (1, 1, 1))",
+        "GPUError: a block of @scale has 234,000 bytes of shared memory, and this GPU 232,448",
+    ),
+}
+
+
+def test_what_cannot_be_launched_is_one_line(driver: Path, tmp_path: Path) -> None:
+    script = "\n".join(f"refused(lambda: {call})" for call, _ in LAUNCHES.values())
+    assert said(script, driver, tmp_path) == [line for _, line in LAUNCHES.values()]
+
+
+MOODS = {
+    "no device": "GPUError: there is no GPU 0 here: no CUDA-capable device is detected (100)",
+    "another chip": "GPUError: @scale is compiled for sm_90, and this GPU is sm_100: leave out target=, or say sm_100",
+    "out of memory": "GPUError: the memory of the GPU does not suffice for 'src': 224 bytes",
+}
+
+
+@pytest.mark.parametrize("mood", MOODS)
+def test_what_this_gpu_does_not_allow_is_one_line(mood: str, driver: Path, tmp_path: Path) -> None:
+    script = 'refused(lambda: scale.run(src, out, 7, grid=1, device="gpu"))'
+    assert said(script, driver, tmp_path, mood) == [MOODS[mood]]
+
+
+def test_a_kernel_that_faults_is_reported_once_with_its_name(driver: Path, tmp_path: Path) -> None:
+    script = """
+refused(lambda: scale.run(src, out, 7, grid=1, device="gpu"))
+refused(lambda: scale[1](OnGPU(src), OnGPU(out), n=5))
+print(scale.run(src, out, 7, grid=1, device="machine").device)
+"""
+    fault = "@scale or a kernel before it has faulted: an illegal memory access was encountered (700)"
+    assert said(script, driver, tmp_path, "fault") == [
+        f"KernelFaultError: {fault}; `tileas check` of its program may find the cause",
+        f"KernelFaultError: the GPU cannot be used by this process any more, since {fault}",
+        "machine",
+    ]
+
+
+def test_without_a_driver_it_is_said_and_the_machine_computes(driver: Path, tmp_path: Path) -> None:
+    script = """
+try:
+    scale.run(src, out, 7, grid=1, device="gpu")
+except tileas.Error as error:
+    print(str(error).partition(":")[0])
+print(scale.run(src, out, 7, grid=1).device)
+"""
+    assert said(script, None, tmp_path) == ["there is no NVIDIA driver here", "machine"]
+
+
+def test_without_the_bindings_the_extra_is_named(tmp_path: Path) -> None:
+    require_llvmlite()
+    script = """
+sys.modules["cuda.bindings"] = None
+refused(lambda: scale.run(src, out, 7, grid=1, device="gpu"))
+"""
+    line = (
+        "GPUError: cuda-bindings are needed to launch a kernel, and are not installed: pip install 'tileas-xdsl[gpu]'"
+    )
+    assert said(script, None, tmp_path) == [line]

@@ -1,0 +1,205 @@
+"""`kernel.run`: the arguments of a launch, checked by the contract, and what the machine computes from them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tileas_xdsl as tileas
+from tests.support.ir import ROOT
+from tests.support.ptx import require_llvmlite
+from tileas_xdsl.backend.contract import Buffer, KernelContract, Number, TensorMap
+from tileas_xdsl.kernels.arrays import array_of
+from tileas_xdsl.kernels.binding import bound, grid_of
+from tileas_xdsl.kernels.kernel import Kernel
+from tileas_xdsl.machine.arguments import ArgumentError
+
+GEMM = ROOT / "examples/gemm_loop.mlir"
+SMALL = GEMM.read_text().replace("128x64", "16x16").replace("64x128", "16x8").replace("128x128", "16x8")
+A, B = np.ones((32, 48), np.float16), np.full((48, 16), 2, np.float16)
+
+
+@pytest.fixture(scope="module")
+def small() -> Kernel:
+    """A product of small tiles, whose threads run in no time."""
+    require_llvmlite()
+    return tileas.compile(SMALL, target="sm_80", strategy="unspecialize", check=False, cache=False)
+
+
+def result() -> np.ndarray[Any, Any]:
+    return np.zeros((32, 16), np.float32)
+
+
+# What is computed -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", ["tiles", "threads"])
+@pytest.mark.parametrize("trips", [0, 1, 3])
+def test_the_machine_computes_for_each_block(small: Kernel, level: Any, trips: int) -> None:
+    draw = np.random.default_rng(trips)
+    a, b = draw.integers(-3, 4, A.shape).astype(np.float16), draw.integers(-3, 4, B.shape).astype(np.float16)
+    c = result()
+    done = small.run(a, b, c, n=trips, device="machine", level=level, order="random", seed=1)
+    assert done.finished
+    assert done.violations == ()
+    expected = a[:, : 16 * trips].astype(np.float32) @ b[: 16 * trips].astype(np.float32)
+    assert np.array_equal(c, expected)
+    assert done.arrays["c"] is c
+
+
+def test_the_grid_says_which_blocks_run(small: Kernel) -> None:
+    for grid in ((1, 2), [1, 2, 1], lambda given: (1, given["c"].shape[1] // 8)):
+        c = result()
+        small.run(A, B, c, 3, grid=grid)
+        assert np.array_equal(c[:16], np.full((16, 16), 96))
+        assert not c[16:].any()
+
+
+def test_a_violation_is_in_the_result() -> None:
+    require_llvmlite()
+    race = ROOT / "examples/double_buffer_race.mlir"
+    kernel = tileas.compile(race, target="sm_80", check=False, cache=False)
+    done = kernel.run(n=3, src=np.ones((3, 4), np.float32), dst=np.zeros((3, 4), np.float32), grid=1)
+    assert {violation.kind for violation in done.violations} == {"race"}
+
+
+def test_the_kernel_says_what_the_commands_say(small: Kernel) -> None:
+    assert small.check().is_proved
+    assert small.check({"n": 2}).last_line.startswith("safe, with n = 2")
+    assert small.timeline({"n": 4}).cycles == small.timeline({"n": 4}, target="sm_80").cycles
+    assert small.timeline({"n": 4}).cycles != small.timeline({"n": 4}, target="sm_90").cycles
+
+
+# What is refused ------------------------------------------------------------------------------------------------------
+
+BAD: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
+    "too few": ((A, B), {}, "'c' is missing; @gemm takes: a, b, c, n"),
+    "too many": ((A, B, result(), 1, 2), {}, "5 arguments are given, and @gemm takes 4: a, b, c, n"),
+    "an unknown name": ((A, B, result()), {"m": 1}, "@gemm has no parameter 'm'; there are: a, b, c, n"),
+    "twice": ((A, B, result(), 1), {"n": 1}, "'n' is given twice"),
+    "an array as a number": ((A, B, result(), A), {}, "'n' is a number of type i64, and an array is given"),
+    "a text as a number": ((A, B, result(), "1"), {}, "'n' is a number of type i64, and str is given"),
+    "a float as an integer": ((A, B, result(), 1.5), {}, "'n' is a number of type i64, and float is given"),
+    "a number that is too large": ((A, B, result(), 1 << 64), {}, "which is no number of type i64"),
+    "a number as an array": ((1, B, result(), 1), {}, "'a' is an array, and int is given"),
+    "another type": (
+        (A.astype(np.float32), B, result(), 1),
+        {},
+        "'a' has elements of type f32, and the kernel takes f16",
+    ),
+    "an unknown type": (
+        (A.astype(np.complex64), B, result(), 1),
+        {},
+        "'a': no kernel takes elements of type complex64",
+    ),
+    "another rank": ((A[0], B, result(), 1), {}, r"'a' has the shape [48], and the kernel takes [any, any]"),
+    "no elements": ((A[:0], B, result(), 1), {}, r"'a' has no elements: its shape is [0, 48]"),
+    "columns": ((np.ones((48, 32), np.float16).T, B, result(), 1), {}, "the elements of a row of 'a' are 32 apart"),
+    "rows apart": ((A[:, :40], B, result(), 1), {}, "'a' has the stride 48 along dimension 0, and the kernel takes 40"),
+    "grid 0": ((A, B, result(), 1), {"grid": (0, 1)}, "a grid has 1 to 2,147,483,647 blocks along x, not 0"),
+    "a large grid": ((A, B, result(), 1), {"grid": (1, 70_000)}, "a grid has 1 to 65,535 blocks along y, not 70,000"),
+    "no grid": ((A, B, result(), 1), {"grid": "x"}, "a grid is made of integers"),
+    "four extents": ((A, B, result(), 1), {"grid": (1, 1, 1, 1)}, "a grid has 1 to 3 extents, not 4"),
+    "a device": ((A, B, result(), 1), {"device": "moon"}, "there is no device 'moon'"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_does_not_fit_is_an_error_with_the_name(name: str, small: Kernel) -> None:
+    given, named, said = BAD[name]
+    with pytest.raises(ArgumentError) as caught:
+        small.run(*given, **named)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert isinstance(caught.value, tileas.Error)
+
+
+def test_an_array_that_may_not_be_written_is_refused(small: Kernel) -> None:
+    c = result()
+    c.flags.writeable = False
+    with pytest.raises(ArgumentError, match="'c' is written by the kernel, and the array that is given cannot be"):
+        small.run(A, B, c, n=1)
+    assert not c.any()
+
+
+def test_an_unknown_grid_has_to_be_said() -> None:
+    contract = KernelContract(name="k", block=(32, 1, 1))
+    with pytest.raises(ArgumentError, match="the grid of @k does not follow from its arrays"):
+        grid_of(contract, None, bound(contract, (), {}))
+
+
+# Contracts ------------------------------------------------------------------------------------------------------------
+
+OPEN = Buffer(name="x", type="f32", shape=(None, None), strides=(None, None), offset=0)
+STRIDES = tuple(Number(name="x", type="i64", of=f"stride {axis}") for axis in (0, 1))
+MAP = TensorMap(name="x", type="f32", shape=(None, None), box=(8, 8), swizzle=0)
+
+
+def test_strides_that_are_passed_may_be_any() -> None:
+    x = np.zeros((8, 8), np.float32)[::2, ::2]
+    bound(KernelContract(name="k", block=None, parameters=(OPEN, *STRIDES)), (x,), {})
+    with pytest.raises(ArgumentError, match="'x' are 2 apart"):
+        bound(KernelContract(name="k", block=None, parameters=(OPEN,)), (x,), {})
+
+
+def test_rows_under_a_map_begin_at_multiples_of_16_bytes() -> None:
+    contract = KernelContract(name="k", block=None, parameters=(MAP,))
+    bound(contract, (np.zeros((8, 12), np.float32)[:, :8],), {})
+    with pytest.raises(ArgumentError, match="rows of 'x' are 40 bytes apart: TMA takes multiples of 16"):
+        bound(contract, (np.zeros((8, 10), np.float32)[:, :8],), {})
+    with pytest.raises(ArgumentError, match="'x' is a tensor map, and the kernel does not say of what"):
+        bound(KernelContract(name="k", block=None, parameters=(TensorMap(name="x"),)), (np.zeros((8, 8)),), {})
+
+
+def test_a_second_map_is_of_the_same_array() -> None:
+    contract = KernelContract(name="k", block=None, parameters=(MAP, replace(MAP, name="x_map")))
+    assert list(bound(contract, (np.zeros((8, 8), np.float32),), {}).arrays) == ["x"]
+
+
+# Arrays ---------------------------------------------------------------------------------------------------------------
+
+
+class Exporter:
+    """An array of another library: what numpy exports by DLPack."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self._array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self._array.__dlpack_device__()
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.int8, np.uint8, np.int32, np.int64, np.bool_])
+def test_dlpack_says_what_numpy_says(kind: Any) -> None:
+    array = np.zeros((4, 6), kind)[1:, ::2]
+    assert array_of(Exporter(array)) == array_of(array)
+
+
+def test_the_interface_of_cuda_arrays_is_read() -> None:
+    class Cuda:
+        __cuda_array_interface__ = {"data": (4096, True), "typestr": "<f2", "shape": (2, 3), "strides": (12, 4)}
+
+    found = array_of(Cuda())
+    assert found is not None
+    assert (found.address, found.shape, found.strides, found.type) == (4096, (2, 3), (6, 2), "f16")
+    assert (found.device, found.is_writable) == (0, False)
+
+
+def test_small_floats_have_their_own_names() -> None:
+    names = {ml_dtypes.bfloat16: "bf16", ml_dtypes.float8_e4m3fn: "f8E4M3FN", ml_dtypes.float8_e5m2: "f8E5M2"}
+    for kind, name in names.items():
+        found = array_of(np.zeros(3, kind))
+        assert found is not None
+        assert found.type == name
+
+
+def test_what_is_no_array() -> None:
+    assert array_of([1, 2]) is None
+    assert array_of(3) is None

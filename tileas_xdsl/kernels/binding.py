@@ -1,0 +1,213 @@
+"""
+What a caller passes, held against the launch contract before anything runs: on the machine and on a GPU alike.
+
+A caller passes arrays and numbers, in the order of the program's arguments or by name. Sizes, strides and second maps
+of an array follow from it. Each problem is an `ArgumentError` that names the parameter.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from tileas_xdsl.backend.contract import BUFFER_ALIGNMENT, Buffer, KernelContract, Number, Parameter, Pointer, TensorMap
+from tileas_xdsl.kernels.arrays import Array, array_of, dense
+from tileas_xdsl.machine.arguments import ArgumentError
+
+SECOND_MAP = re.compile(r"_map(#\d+)?$")
+"""Behind the name of an array that TMA copies and threads access: it is handed over twice."""
+ROW_BYTES = 16
+"""Rows of an array under a tensor map begin at multiples of this (CUDA Driver API, `cuTensorMapEncodeTiled`)."""
+MOST_BLOCKS = (2**31 - 1, 65_535, 65_535)
+"""Of a grid, along x, y and z (CUDA C++ Programming Guide, "Compute Capabilities")."""
+Grid = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The arguments of one launch by name: numbers, and what is known of the arrays."""
+
+    numbers: Mapping[str, int | float]
+    arrays: Mapping[str, Array]
+    values: Mapping[str, Any]
+    """What the caller passed."""
+
+
+def names_of(contract: KernelContract) -> list[str]:
+    """What a caller passes, in order."""
+    given = [each.name for each in contract.parameters if not (isinstance(each, Number) and each.of is not None)]
+    names = list(dict.fromkeys(given))
+    return [name for name in names if array_name(name, names) == name]
+
+
+def array_name(name: str, names: Sequence[str]) -> str:
+    """The array that a parameter is of: a second map has the name of the array with a suffix."""
+    first = SECOND_MAP.sub("", name)
+    return first if first in names else name
+
+
+def bound(contract: KernelContract, given: Sequence[Any], named: Mapping[str, Any]) -> Bound:
+    """The arguments of a launch. Raises `ArgumentError`, which names the parameter, for what the contract forbids."""
+    values = _by_name(contract, given, named)
+    numbers: dict[str, int | float] = {}
+    arrays: dict[str, Array] = {}
+    for parameter in contract.parameters:
+        name = array_name(parameter.name, list(values))
+        if isinstance(parameter, Number):
+            if parameter.of is None:
+                numbers[name] = _number(parameter, values[name])
+            continue
+        if name not in arrays:
+            arrays[name] = _array(name, values[name])
+        _require_fit(name, parameter, arrays[name], contract)
+    return Bound(numbers, arrays, values)
+
+
+def _by_name(contract: KernelContract, given: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    names = names_of(contract)
+    listed = ", ".join(names) or "none"
+    if len(given) > len(names):
+        raise ArgumentError(f"{len(given)} arguments are given, and @{contract.name} takes {len(names)}: {listed}")
+    values = dict(zip(names, given, strict=False))
+    for name, value in named.items():
+        if name not in names:
+            raise ArgumentError(f"@{contract.name} has no parameter '{name}'; there are: {listed}")
+        if name in values:
+            raise ArgumentError(f"'{name}' is given twice")
+        values[name] = value
+    missing = [name for name in names if name not in values]
+    if missing:
+        raise ArgumentError(f"'{missing[0]}' is missing; @{contract.name} takes: {listed}")
+    return values
+
+
+def _number(parameter: Number, value: Any) -> int | float:
+    name, kind = parameter.name, parameter.type
+    if array_of(value) is not None and getattr(value, "ndim", 1) != 0:
+        raise ArgumentError(f"'{name}' is a number of type {kind}, and an array is given")
+    try:
+        if kind.startswith(("f", "bf")):
+            return float(value)
+        number = operator.index(value)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"'{name}' is a number of type {kind}, and {type(value).__name__} is given") from None
+    bits = 64 if kind == "index" else int(kind.removeprefix("i"))
+    if not -(1 << (bits - 1)) <= number < 1 << bits:
+        raise ArgumentError(f"'{name}' is {number}, which is no number of type {kind}")
+    return number
+
+
+def _array(name: str, value: Any) -> Array:
+    try:
+        found = array_of(value)
+    except ArgumentError as error:
+        raise ArgumentError(f"'{name}': {error}") from None
+    if found is None:
+        raise ArgumentError(f"'{name}' is an array, and {type(value).__name__} is given")
+    return found
+
+
+def _require_fit(name: str, parameter: Parameter, array: Array, contract: KernelContract) -> None:
+    if isinstance(parameter, Number | Pointer):
+        return
+    if isinstance(parameter, TensorMap) and (parameter.shape is None or parameter.type is None):
+        raise ArgumentError(f"'{name}' is a tensor map, and the kernel does not say of what")
+    shape = parameter.shape or ()
+    if array.type != parameter.type:
+        raise ArgumentError(f"'{name}' has elements of type {array.type}, and the kernel takes {parameter.type}")
+    if len(array.shape) != len(shape) or any(
+        want not in (None, size) for want, size in zip(shape, array.shape, strict=True)
+    ):
+        wanted = ", ".join("any" if size is None else str(size) for size in shape)
+        raise ArgumentError(f"'{name}' has the shape {list(array.shape)}, and the kernel takes [{wanted}]")
+    if array.address % BUFFER_ALIGNMENT and array.address:
+        raise ArgumentError(f"'{name}' begins at no multiple of {BUFFER_ALIGNMENT} bytes")
+    if 0 in array.shape:
+        raise ArgumentError(f"'{name}' has no elements: its shape is {list(array.shape)}")
+    _require_strides(name, parameter, array, contract)
+
+
+def _require_strides(name: str, parameter: Buffer | TensorMap, array: Array, contract: KernelContract) -> None:
+    rank, packed = len(array.shape), dense(array.shape)
+    passed = {each.of for each in contract.parameters if isinstance(each, Number) and each.name == parameter.name}
+    for axis in reversed(range(rank)):
+        stride, size = array.strides[axis], array.shape[axis]
+        if size == 1:
+            continue  # nobody goes along it
+        if axis == rank - 1 and stride != 1 and not (isinstance(parameter, Buffer) and f"stride {axis}" in passed):
+            raise ArgumentError(f"the elements of a row of '{name}' are {stride} apart: make it contiguous")
+        if isinstance(parameter, TensorMap):
+            if axis < rank - 1 and (stride <= 0 or stride * array.item_bytes % ROW_BYTES):
+                apart = stride * array.item_bytes
+                raise ArgumentError(f"rows of '{name}' are {apart} bytes apart: TMA takes multiples of {ROW_BYTES}")
+            continue
+        wanted = parameter.strides[axis] if parameter.strides is not None else packed[axis]
+        if wanted is None:
+            wanted = None if f"stride {axis}" in passed else packed[axis]
+        if wanted is not None and stride != wanted:
+            raise ArgumentError(
+                f"'{name}' has the stride {stride} along dimension {axis}, and the kernel takes {wanted}: "
+                "make it contiguous"
+            )
+
+
+def require_whole_clusters(contract: KernelContract, grid: Grid) -> None:
+    """Raises `ArgumentError` for a grid that is no multiple of the kernel's clusters."""
+    for axis, blocks, cluster in zip("xyz", grid, contract.cluster or (1, 1, 1), strict=True):
+        if blocks % cluster:
+            clusters = f"clusters of @{contract.name} have {cluster} blocks along {axis}"
+            raise ArgumentError(f"{clusters}, and the grid {blocks}, which is no multiple")
+
+
+def number_of(parameter: Number, array: Array) -> int:
+    """The number of an array that a parameter is: `size 0`, `stride 1`, `offset`."""
+    what, _, axis = (parameter.of or "").partition(" ")
+    match what:
+        case "size":
+            return array.shape[int(axis)]
+        case "stride":
+            return array.strides[int(axis)]
+        case _:
+            return 0
+
+
+# The grid -------------------------------------------------------------------------------------------------------------
+
+
+def grid_of(contract: KernelContract, asked: Any, arguments: Bound) -> Grid:
+    """
+    The blocks along x, y and z: `asked` is a number, a sequence, a function of the arguments by name, or None, where
+    it follows from the arrays. Raises `ArgumentError` for none, too many, and where it does not follow.
+    """
+    if asked is None:
+        return _checked(contract, _derived(contract, arguments))
+    if callable(asked):
+        asked = asked(dict(arguments.values))
+    numbers: list[Any] = list(cast("Sequence[Any]", asked)) if isinstance(asked, Sequence) else [asked]
+    if not 1 <= len(numbers) <= 3:
+        raise ArgumentError(f"a grid has 1 to 3 extents, not {len(numbers)}")
+    try:
+        return _checked(contract, [operator.index(number) for number in numbers])
+    except TypeError:
+        raise ArgumentError(f"a grid is made of integers, and {asked!r} is given") from None
+
+
+def _derived(contract: KernelContract, arguments: Bound) -> list[int]:
+    if contract.programs is None:
+        raise ArgumentError(f"the grid of @{contract.name} does not follow from its arrays: say it, as in grid=(4, 8)")
+    return [
+        1 if axis is None else -(-arguments.arrays[axis.array].shape[axis.dimension] // axis.extent)
+        for axis in contract.programs
+    ]
+
+
+def _checked(contract: KernelContract, numbers: Sequence[int]) -> Grid:
+    x, y, z = [*numbers, 1, 1][:3]
+    for axis, number, most in zip("xyz", (x, y, z), MOST_BLOCKS, strict=True):
+        if not 1 <= number <= most:
+            raise ArgumentError(f"a grid has 1 to {most:,} blocks along {axis}, not {number:,}")
+    require_whole_clusters(contract, (x, y, z))
+    return x, y, z

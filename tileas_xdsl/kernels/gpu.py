@@ -1,0 +1,356 @@
+"""
+A kernel on a GPU, by NVIDIA's `cuda-bindings` (extra `gpu`): the code is loaded once for each GPU, a launch passes what
+the contract says and waits for nothing.
+
+What can be known before a launch is an error before it: no driver, code for another chip, arrays that are not on the
+GPU, blocks and shared memory that it does not have. A kernel that faults makes the context unusable, and that shows at
+a later call: it is reported once, with the name of the kernel and what finds the cause.
+
+Source: CUDA Driver API.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cache
+from math import prod
+from typing import Any, cast
+
+import numpy as np
+
+from tileas_xdsl.backend.contract import MAP_ALIGNMENT, MAP_BYTES, KernelContract, Number, TensorMap
+from tileas_xdsl.diagnostics import Error
+from tileas_xdsl.kernels.arrays import Array, dense
+from tileas_xdsl.kernels.binding import Bound, Grid, array_name, number_of
+from tileas_xdsl.machine.arguments import ArgumentError
+
+PIP_COMMAND = "pip install 'tileas-xdsl[gpu]'"
+MOST_THREADS, MOST_SHARED = 1, 97
+"""`CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK`, `_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN`"""
+MAJOR, MINOR = 75, 76
+DYNAMIC_SHARED = 8
+"""`CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`"""
+WITHOUT_ASKING = 48 * 1024
+"""Bytes of dynamic shared memory that a launch gets without being allowed them."""
+OUT_OF_MEMORY = 2
+FAULTS = (700, 702, 714, 715, 716, 717, 718, 719)
+"""What a kernel may do that ends its context: illegal addresses, timeouts, instructions and so on."""
+MAP_TYPES = {"i16": 1, "i32": 3, "i64": 5, "f16": 6, "f32": 7, "f64": 8, "bf16": 9}
+"""`CUtensorMapDataType`; elements of one byte are `UINT8`, 0."""
+SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
+"""`CUtensorMapSwizzle`, by the bytes of a row."""
+L2_BY_128_BYTES = 2
+NUMBERS: Mapping[str, Callable[[Any], Any]] = {
+    "i1": ctypes.c_bool,
+    "i8": ctypes.c_int8,
+    "i16": ctypes.c_int16,
+    "i32": ctypes.c_int32,
+    "i64": ctypes.c_int64,
+    "index": ctypes.c_int64,
+    "f16": lambda number: ctypes.c_uint16(int(np.float16(number).view(np.uint16))),
+    "bf16": lambda number: ctypes.c_uint16(int(np.float32(number).view(np.uint32)) + 0x8000 >> 16),
+    "f32": ctypes.c_float,
+    "f64": ctypes.c_double,
+}
+
+
+class GPUError(Error):
+    """The GPU, its driver or this installation does not allow what was asked for."""
+
+
+class KernelFaultError(GPUError):
+    """A kernel has made the context of the GPU unusable."""
+
+
+# The driver -----------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _driver() -> Any:
+    """NVIDIA's bindings of the driver, initialised. Raises `GPUError` where there are none."""
+    try:
+        from cuda.bindings import driver  # pyright: ignore
+    except ImportError:
+        raise GPUError(f"cuda-bindings are needed to launch a kernel, and are not installed: {PIP_COMMAND}") from None
+    found = cast("Any", driver)
+    try:
+        status = int(found.cuInit(0)[0])
+    except RuntimeError as error:  # what cuda-pathfinder raises is one
+        raise GPUError(f"there is no NVIDIA driver here: {error}") from None
+    if status:
+        raise GPUError(f"NVIDIA's driver cannot be used: {_text(found, status)}")
+    return found
+
+
+def _text(driver: Any, status: int) -> str:
+    error, said = driver.cuGetErrorString(driver.CUresult(status))
+    return f"{said.decode() if not int(error) and said else 'unknown error'} ({status})"
+
+
+@dataclass(frozen=True)
+class Lost:
+    """What has made a context unusable; none as long as `said` is empty."""
+
+    said: list[str] = field(default_factory=list[str])
+
+
+LOST = Lost()
+
+
+def _call(kernel: str, function: str, *arguments: Any) -> Any:
+    """
+    What a function of the driver gives. Raises `KernelFaultError` where a kernel has ended the context, and `GPUError`
+    for anything else.
+    """
+    if LOST.said:
+        raise KernelFaultError(f"the GPU cannot be used by this process any more, since {LOST.said[0]}")
+    driver = _driver()
+    status, *rest = getattr(driver, function)(*arguments)
+    number = int(status)
+    if number in FAULTS:
+        text = _text(driver, number)
+        LOST.said.append(f"@{kernel} or a kernel before it has faulted: {text}")
+        raise KernelFaultError(
+            f"@{kernel} or a kernel before it has faulted: {text}; `tileas check` of its program may find the cause"
+        )
+    if number:
+        raise GPUError(f"@{kernel}: {function}: {_text(driver, number)}")
+    return rest[0] if len(rest) == 1 else tuple(rest)
+
+
+@dataclass(frozen=True)
+class Device:
+    """A GPU: its primary context and what it has."""
+
+    number: int
+    context: Any
+    capability: tuple[int, int]
+    threads: int
+    shared_bytes: int
+
+
+@cache
+def device(number: int) -> Device:
+    """The GPU with that number. Raises `GPUError` where there is none."""
+    driver = _driver()
+    status, handle = driver.cuDeviceGet(number)
+    if int(status):
+        raise GPUError(f"there is no GPU {number} here: {_text(driver, int(status))}")
+    context = _call("?", "cuDevicePrimaryCtxRetain", handle)
+    words = driver.CUdevice_attribute
+    major, minor, threads, shared = (
+        int(_call("?", "cuDeviceGetAttribute", words(attribute), handle))
+        for attribute in (MAJOR, MINOR, MOST_THREADS, MOST_SHARED)
+    )
+    return Device(number, context, (major, minor), threads, shared)
+
+
+# Launches -------------------------------------------------------------------------------------------------------------
+
+
+class Launchable:
+    """The code of one kernel, which is loaded for each GPU on which it is launched."""
+
+    def __init__(self, contract: KernelContract, target: str, code: Callable[[], bytes], static_shared: int) -> None:
+        self._contract, self._target, self._code, self._static_shared = contract, target, code, static_shared
+        self._functions: dict[int, Any] = {}
+        self._maps: dict[tuple[object, ...], Any] = {}
+
+    def launch(self, arguments: Bound, grid: Grid, stream: Any = None) -> None:
+        """
+        Start the kernel on the caller's stream (None: the current one of torch or cupy, whose the first array is).
+
+        Raises `ArgumentError` for arrays that are not on one GPU, and `GPUError`.
+        """
+        number = _number_of_device(arguments.arrays)
+        function = self._function(number)
+        holders = [self._value(parameter, arguments) for parameter in self._contract.parameters]
+        pointers = (ctypes.c_void_p * max(len(holders), 1))(*(pointer for _, pointer in holders))
+        block, shared = self._contract.block, self._contract.dynamic_shared_bytes
+        assert block is not None, "the function is not loaded without"
+        where = _stream(stream, arguments.values, number)
+        _call(
+            self._contract.name, "cuLaunchKernel", function, *grid, *block, shared, where, ctypes.addressof(pointers), 0
+        )
+
+    def run(self, arguments: Bound, grid: Grid) -> None:
+        """Run the kernel on copies of arrays of numpy, wait for it, and copy back what it computed."""
+        name = self._contract.name
+        self._function(0)
+        own = {key: np.ascontiguousarray(arguments.values[key]) for key in arguments.arrays}
+        copies: dict[str, Array] = {}
+        try:
+            for key, array in own.items():
+                address = self._allocated(key, array.nbytes)
+                known = arguments.arrays[key]
+                copies[key] = replace(known, address=address, strides=dense(known.shape), device=0)
+                _call(name, "cuMemcpyHtoD", address, array.ctypes.data, array.nbytes)
+            self.launch(replace(arguments, arrays=copies, values={}), grid)
+            _call(name, "cuCtxSynchronize")
+            for key, array in own.items():
+                _call(name, "cuMemcpyDtoH", array.ctypes.data, copies[key].address, array.nbytes)
+                if arguments.arrays[key].is_writable:
+                    np.copyto(arguments.values[key], array)
+        finally:
+            for copy in copies.values():
+                with suppress(GPUError):
+                    _call(name, "cuMemFree", copy.address)
+
+    def _allocated(self, key: str, size: int) -> int:
+        status, address = _driver().cuMemAlloc(size)
+        if int(status) == OUT_OF_MEMORY:
+            raise GPUError(f"the memory of the GPU does not suffice for '{key}': {size:,} bytes")
+        if int(status):
+            raise GPUError(f"@{self._contract.name}: cuMemAlloc: {_text(_driver(), int(status))}")
+        return int(address)
+
+    def _function(self, number: int) -> Any:
+        gpu = device(number)
+        current = _call(self._contract.name, "cuCtxGetCurrent")
+        if int(current) != int(gpu.context):
+            _call(self._contract.name, "cuCtxSetCurrent", gpu.context)
+        if number not in self._functions:
+            self._functions[number] = self._loaded(gpu)
+        return self._functions[number]
+
+    def _loaded(self, gpu: Device) -> Any:
+        contract = self._contract
+        _require_chip(contract.name, self._target, gpu)
+        if contract.block is None:
+            raise GPUError(f"@{contract.name} does not say how many threads a block has: compile it with threads=")
+        threads, shared = prod(contract.block), contract.dynamic_shared_bytes
+        if threads > gpu.threads:
+            raise GPUError(f"a block of @{contract.name} has {threads:,} threads, and this GPU takes {gpu.threads:,}")
+        if shared is None:
+            raise GPUError(f"@{contract.name} does not say how much dynamic shared memory it needs")
+        total = shared + self._static_shared
+        if total > gpu.shared_bytes:
+            raise GPUError(
+                f"a block of @{contract.name} has {total:,} bytes of shared memory, and this GPU {gpu.shared_bytes:,}"
+            )
+        module = _call(contract.name, "cuModuleLoadData", self._code())
+        function = _call(contract.name, "cuModuleGetFunction", module, contract.name.encode())
+        if shared > WITHOUT_ASKING:
+            attribute = _driver().CUfunction_attribute(DYNAMIC_SHARED)
+            _call(contract.name, "cuFuncSetAttribute", function, attribute, shared)
+        return function
+
+    def _value(self, parameter: Any, arguments: Bound) -> tuple[Any, int]:
+        """What holds the value of a parameter, and its address."""
+        name = array_name(parameter.name, list(arguments.arrays))
+        if isinstance(parameter, TensorMap):
+            held = self._map(parameter, arguments.arrays[name])
+            return held, ctypes.addressof(held)
+        if not isinstance(parameter, Number):
+            value = ctypes.c_uint64(arguments.arrays[name].address)
+        elif parameter.of is not None:
+            value = NUMBERS[parameter.type](number_of(parameter, arguments.arrays[name]))
+        else:
+            value = NUMBERS[parameter.type](arguments.numbers[name])
+        return value, ctypes.addressof(value)
+
+    def _map(self, parameter: TensorMap, array: Array) -> Any:
+        key = (parameter.name, array.address, array.shape, array.strides)
+        if key not in self._maps:
+            if len(self._maps) >= MOST_MAPS:
+                self._maps.clear()
+            self._maps[key] = _encoded(self._contract.name, parameter, array)
+        return self._maps[key]
+
+
+MOST_MAPS = 256
+"""Of a kernel are kept: the arrays of a loop are the same again and again."""
+ENCODE = ctypes.CFUNCTYPE(
+    ctypes.c_int,
+    *(ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.c_uint64),
+    *((ctypes.c_void_p,) * 4 + (ctypes.c_int,) * 4),
+)
+"""`cuTensorMapEncodeTiled`. The driver wants the map at a multiple of 64 bytes, and the bindings make it anywhere, so
+they are asked for the function alone."""
+
+
+@cache
+def _encode() -> Any:
+    found, *_ = _call("?", "cuGetProcAddress", b"cuTensorMapEncodeTiled", CUDA_12, 0)
+    return ENCODE(int(found))
+
+
+CUDA_12 = 12000
+"""The version in which the function came."""
+
+
+def _encoded(kernel: str, parameter: TensorMap, array: Array) -> Any:
+    """The tensor map of an array, in memory that begins where a map may."""
+    rank = len(array.shape)
+    room = ctypes.create_string_buffer(MAP_BYTES + MAP_ALIGNMENT)
+    made = (ctypes.c_char * MAP_BYTES).from_buffer(room, -ctypes.addressof(room) % MAP_ALIGNMENT)
+    strides = [stride * array.item_bytes for stride in reversed(array.strides[:-1])]
+    status = _encode()(
+        ctypes.addressof(made),
+        MAP_TYPES.get(array.type, 0),
+        rank,
+        array.address,
+        (ctypes.c_uint64 * rank)(*reversed(array.shape)),
+        (ctypes.c_uint64 * max(rank - 1, 1))(*strides),
+        (ctypes.c_uint32 * rank)(*reversed(parameter.box or ())),
+        (ctypes.c_uint32 * rank)(*[1] * rank),
+        0,  # no interleaving
+        SWIZZLES[parameter.swizzle or 0],
+        L2_BY_128_BYTES,
+        0,  # what lies outside is read as zeros
+    )
+    if status:
+        raise GPUError(f"@{kernel}: there is no tensor map of '{parameter.name}': {_text(_driver(), status)}")
+    return made
+
+
+def _require_chip(name: str, target: str, gpu: Device) -> None:
+    """Raises `GPUError` for code that this GPU does not run: cubins run on later chips of the same generation only."""
+    found = re.fullmatch(r"sm_(\d+)(\d)([af]?)", target)
+    assert found is not None, "PTX is written for no other target"
+    major, minor = int(found[1]), int(found[2])
+    own = (major, minor) == gpu.capability
+    if own or (not found[3] and major == gpu.capability[0] and minor <= gpu.capability[1]):
+        return
+    here = f"sm_{gpu.capability[0]}{gpu.capability[1]}"
+    raise GPUError(f"@{name} is compiled for {target}, and this GPU is {here}: leave out target=, or say {here}")
+
+
+def _number_of_device(arrays: Mapping[str, Array]) -> int:
+    on_host = next((name for name, array in arrays.items() if array.device is None), None)
+    if on_host is not None:
+        raise ArgumentError(f"'{on_host}' is in memory of the host: kernel.run(...) copies it to the GPU and back")
+    numbers = {array.device: name for name, array in arrays.items()}
+    if len(numbers) > 1:
+        (first, one), (second, other), *_ = numbers.items()
+        raise ArgumentError(f"'{one}' is on GPU {first}, and '{other}' on GPU {second}")
+    return next((number for number in numbers if number is not None), 0)
+
+
+def _stream(asked: Any, values: Mapping[str, Any], number: int) -> int:
+    """The handle of a stream: the one that is asked for, else the current one of the library that made the arrays."""
+    if asked is not None:
+        return _handle(asked)
+    for value in values.values():
+        library = type(value).__module__.partition(".")[0]
+        if library == "torch":
+            return int(sys.modules["torch"].cuda.current_stream(number).cuda_stream)
+        if library == "cupy":
+            return int(sys.modules["cupy"].cuda.get_current_stream().ptr)
+    return 0
+
+
+def _handle(stream: Any) -> int:
+    if hasattr(stream, "__cuda_stream__"):
+        return int(stream.__cuda_stream__()[1])
+    for name in ("cuda_stream", "ptr"):
+        if hasattr(stream, name):
+            return int(getattr(stream, name))
+    if isinstance(stream, int):
+        return stream
+    raise ArgumentError(f"a stream is the handle of one, or an object of torch or cupy, not {type(stream).__name__}")
