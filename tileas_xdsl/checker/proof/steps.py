@@ -180,7 +180,8 @@ class GrowingSteps(Steps):
 def lanes_of(taken: TakenStep) -> int:
     """How many threads `taken` tells apart; 0 where none."""
     values = (*taken.operands, *taken.outcomes)
-    return max((len(value.values) for value in values if isinstance(value, PerThread)), default=0)
+    apart = (value.values for value in values if type(value) is PerThread)
+    return max((len(each) for each in apart if each.count(UNKNOWN) < len(each)), default=0)
 
 
 def in_lane(taken: TakenStep, lane: int) -> TakenStep:

@@ -100,14 +100,18 @@ class Subject:
     """The loops over blocks, if the number of their turns is an argument."""
     judges_waits: bool = True
     """Whether waits that could be weaker are looked for, of what is proved."""
+    slices: bool = True
+    """Whether executions leave out what only computes data (`machine.core.threads.slices`)."""
 
     def of(self, op: Operation, body: Region) -> Subject:
         """
         Another function, in place of this one and decided about likewise, in half of the time that is left: if that
         fails, there must be time to execute the function as it stands.
         """
-        judges = self.judges_waits
-        return Subject(op, body, self.assumptions, deadline=self.deadline.halfway(), judges_waits=judges)
+        deadline = self.deadline.halfway()
+        return Subject(
+            op, body, self.assumptions, deadline=deadline, judges_waits=self.judges_waits, slices=self.slices
+        )
 
     def machine(self, order: Order) -> Machine:
         """A machine on which to execute it without data."""
@@ -120,6 +124,7 @@ class Subject:
             relaxed_proxy=taken.relaxed_proxy,
             threads=taken.threads,
             unstated_slots=1,
+            slices=self.slices,
             code=self.code,
             deadline=self.deadline,
         )

@@ -47,6 +47,7 @@ from tileas_xdsl.machine.core.synchronization import Condition, EventCondition, 
 from tileas_xdsl.machine.core.threads import by_thread, own_copies
 from tileas_xdsl.machine.core.threads.clusters import BlockOfCluster, name_in_block
 from tileas_xdsl.machine.core.threads.hardware import Active, PerThread, Threads
+from tileas_xdsl.machine.core.threads.slices import LEFT_OUT, constants_of, slice_around
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError, out_of_bounds
 
@@ -219,6 +220,17 @@ class Agent:
     def is_elected(self) -> bool:
         """Whether it is, at present, one thread of several, and nobody says which."""
         return self.active is not None and self.active.is_elected
+
+    def new_activation(
+        self, function: Operation | None, seen: dict[SSAValue, Any] | None = None, depth: int = 0
+    ) -> Activation:
+        """An activation of `function` that knows the values `seen`, and nothing of what is left out."""
+        made = Activation(function, seen or {}, depth=depth)
+        if function is not None and slice_around(self.machine, function).left_out:
+            made.values.update(self.machine.code.fact(constants_of, function))
+            made.values[LEFT_OUT] = PerThread((UNKNOWN,) * self.size) if self.size > 1 else UNKNOWN
+            self.machine.tells_threads_apart = True
+        return made
 
     # Life ----------------------------------------------------------------------------------------------------------
 
@@ -734,7 +746,7 @@ class Agent:
     def call(self, function: Operation, body: Region, arguments: Sequence[Any]) -> Request:
         """Run the body of `function` in an activation of its own. The outcome is what it returns."""
         caller = self.activation
-        self.activation = Activation(function, depth=caller.depth + 1)
+        self.activation = self.new_activation(function, depth=caller.depth + 1)
         return self.run_region(body, arguments).then(_leave_call, caller)
 
     @contextmanager
@@ -764,8 +776,8 @@ class Agent:
         """
         child = Agent(self.machine, name_in_block(self, name), self, hardware)
         values = self.activation.values
-        seen = {value: values[value] for value in self.machine.code.captured(captures)}
-        child.activation = Activation(self.activation.function, seen)
+        seen = {value: values[value] for value in self.machine.code.captured(captures) if value in values}
+        child.activation = child.new_activation(self.activation.function, seen)
         child.learn(self.release())
         child.stand([Standing(op, step, data)])
         self.machine.add_agent(child)

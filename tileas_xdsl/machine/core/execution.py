@@ -9,7 +9,7 @@ works that a blocked agent waits for. When there are none, the execution is stuc
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from xdsl.ir import Block, Operation
 from xdsl.traits import IsTerminator, get_effects
 
 from tileas_xdsl.diagnostics import op_name
+from tileas_xdsl.interfaces import enclosing_function
 from tileas_xdsl.machine.core.agents import Agent, Step
 from tileas_xdsl.machine.core.assumptions import CAPTURED_AT_ISSUE, ONLY_COMPUTES, Assumption
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Touch
@@ -43,6 +44,7 @@ from tileas_xdsl.machine.core.questions import MOST_REFUSALS, Guide, hoping
 from tileas_xdsl.machine.core.standings import Standing
 from tileas_xdsl.machine.core.standstill import deadlock_of
 from tileas_xdsl.machine.core.state import Parts, SharedPart, SharedPartT
+from tileas_xdsl.machine.core.threads.slices import LEFT_OUT, constants_of, slice_around
 from tileas_xdsl.machine.core.trace import Happening, Trace
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import (
@@ -103,6 +105,8 @@ class Machine:
     step_budget: int = STEP_BUDGET
     deadline: Deadline = NO_DEADLINE
     """When an execution is ended, wherever it is: it raises `TimeUpError`."""
+    slices: bool = False
+    """Whether ops of code for single threads are left out that only compute what nothing needs (`threads.slices`)."""
     code: Code = field(default_factory=Code)
     """What is known of the ops; executions of the same program without changes may share it."""
     arguments: Sequence[Any] = ()
@@ -355,12 +359,24 @@ class Machine:
         """The ops of `block` with their meanings."""
         steps = self.code.steps.get(block)
         if steps is None:
-            steps = self.code.steps[block] = [self._prepare(op) for op in block.ops]
+            steps = self.code.steps[block] = self._prepared(block)
         return steps
 
-    def _prepare(self, op: Operation) -> Step:
+    def _prepared(self, block: Block) -> list[Step]:
+        end = block.last_op
+        function = enclosing_function(end) if end is not None else None
+        left_out = slice_around(self, function).left_out if function is not None else frozenset[Operation]()
+        if function is None or not left_out:
+            return [self._prepare(op) for op in block.ops]
+        left_out = left_out.difference(self.code.meanings)
+        known = {value.owner for value in self.code.fact(constants_of, function)}
+        ops = (op for op in block.ops if op not in left_out and op not in known)
+        return [self._prepare(op, left_out.difference(known)) for op in ops]
+
+    def _prepare(self, op: Operation, left_out: Collection[Operation] = ()) -> Step:
         meaning = self.code.meanings.get(op) or meaning_of(op)
-        operands, results = tuple(op.operands), tuple(op.results)
+        operands = tuple(LEFT_OUT if each.owner in left_out else each for each in op.operands)
+        results = tuple(op.results)
         if meaning is not None:
             reads_tiles = _is_tile_arithmetic(op, meaning.kind)
             gives_float = len(results) == 1 and isinstance(results[0].type, AnyFloat)

@@ -78,6 +78,10 @@ class Facts:
     """How many of the leading operands decide what runs."""
     calls: bool = False
     """Whether it hands its operands to a function."""
+    data: tuple[str, ...] = ()
+    """The groups of operands of an op that acts which make no difference to what it does, whatever numbers they are."""
+    may_fail: bool = False
+    """Whether an op that only computes is a mistake for some operands, as a division by zero is."""
     stores_data: bool = False
     """Whether its operands, addresses aside, are data to be stored: they may stay deferred when it is recorded."""
     indexes: tuple[tuple[str, str], ...] = ()
@@ -112,6 +116,8 @@ class Said(TypedDict, total=False):
     tells: Tells
     deciding: int
     calls: bool
+    data: tuple[str, ...]
+    may_fail: bool
     stores_data: bool
     indexes: tuple[tuple[str, str], ...]
     index_strides: Callable[[Operation], Sequence[int]] | None

@@ -210,7 +210,7 @@ MOVES: dict[type[Operation], moving.Rule] = {
 for _op, _entry in INTEGER_OPS.items():
     pure(_op, moves=MOVES.get(_op))(_integer(_entry))
 for _op, _entry in DIVISIONS.items():
-    pure(_op, moves=MOVES.get(_op))(_division(_entry))
+    pure(_op, moves=MOVES.get(_op), may_fail=True)(_division(_entry))
 for _op, _entry in SHIFTS.items():
     pure(_op, moves=MOVES.get(_op))(_shift(_entry))
 

@@ -135,12 +135,12 @@ THREAD_NUMBERS: dict[type[Operation], Reading] = {
 }
 
 
-@pure(*THREAD_NUMBERS)
+@pure(*THREAD_NUMBERS, may_fail=True)
 def _thread_number(agent: Agent, op: Operation) -> Any:
     return read_by_threads(agent, op, THREAD_NUMBERS[type(op)])
 
 
-@pure(gpu.ThreadIdOp)
+@pure(gpu.ThreadIdOp, may_fail=True)
 def _thread_id(agent: Agent, op: gpu.ThreadIdOp) -> Any:
     return read_by_threads(agent, op, thread_id(DIMENSIONS.index(op.dimension.data.value)))
 

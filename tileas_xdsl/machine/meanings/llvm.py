@@ -146,7 +146,7 @@ def _integer_arithmetic(_agent: Agent, op: Operation, lhs: int, rhs: int) -> int
 
 
 for _op in (*SIGNED, *UNSIGNED):
-    pure(_op, moves=MOVES.get(_op))(_integer_arithmetic)
+    pure(_op, moves=MOVES.get(_op), may_fail=_op in DIVISIONS)(_integer_arithmetic)
 
 
 FLOATS: dict[type[Operation], Callable[[Any, Any], Any]] = {
@@ -424,6 +424,7 @@ def _load(agent: Agent, op: llvm.LoadOp, pointer: Any) -> Any:
     llvm.StoreOp,
     may_move=("value",),
     opaque=("value",),
+    data=("value",),
     per_thread=TakesPerThread.ONE_BY_ONE,
     at_once=_store_at_once,
 )

@@ -150,7 +150,7 @@ def _power(agent: Agent, op: Operation, base: int, exponent: int, modulus: int) 
     return {1: 1, -1: -1 if exponent % 2 else 1}.get(base, 0)
 
 
-@pure(math.IPowIOp)
+@pure(math.IPowIOp, may_fail=True)
 def _integer_power(agent: Agent, op: math.IPowIOp, base: Any, exponent: Any) -> Any:
     scalar = scalar_of(op.results[0].type)
     bases, exponents, modulus = as_signed(base, scalar), as_signed(exponent, scalar), 1 << width_of(scalar)

@@ -470,7 +470,7 @@ NUMBERS: dict[type[Operation], Reading] = {
 """Numbers that tell the work-items of a work-group apart, or count them."""
 
 
-@pure(*NUMBERS)
+@pure(*NUMBERS, may_fail=True)
 def _number(agent: Agent, op: Operation) -> Any:
     reading = NUMBERS[type(op)]
     return read_by_threads(agent, op, lambda threads: (wrap(n, op.results[0].type) for n in reading(threads)))

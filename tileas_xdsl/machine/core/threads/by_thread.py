@@ -28,6 +28,7 @@ from tileas_xdsl.machine.core.meaning import Kind
 from tileas_xdsl.machine.core.memory import ThreadParts, View
 from tileas_xdsl.machine.core.op_facts import TakesPerThread
 from tileas_xdsl.machine.core.threads.hardware import PerThread, Varies, common_value
+from tileas_xdsl.machine.core.threads.slices import stores_one_value
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UndecidedError
 
@@ -246,7 +247,8 @@ def report_collisions(
 ) -> None:
     """Report a race if two threads write different values to one place: each entry is a lane, a place and a value."""
     for view, other in _colliding(written, same_unknown):
-        _report_collision(agent, op, view, other)
+        if not stores_one_value(agent.machine, op):
+            _report_collision(agent, op, view, other)
 
 
 def _are_alike(one: View, other: View) -> bool:

@@ -19,6 +19,9 @@ from dataclasses import dataclass
 from enum import Flag, auto
 from typing import Any
 
+import numpy as np
+
+NUMBERS = (int, float, np.number)
 WARP = 32
 """Threads of a warp, where the target does not say otherwise."""
 
@@ -94,8 +97,8 @@ def common_value(values: Sequence[Any], lanes: Iterable[int]) -> tuple[bool, Any
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    if isinstance(one, int | float) and isinstance(other, int | float):
-        return one == other
+    if isinstance(one, NUMBERS) and isinstance(other, NUMBERS):
+        return bool(one == other)
     place, its = _place(one), _place(other)
     return place is not None and its is not None and place[0] is its[0] and place[1:] == its[1:]
 

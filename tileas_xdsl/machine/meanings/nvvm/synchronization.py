@@ -685,7 +685,7 @@ BLOCK_EXTENTS = (
 """How many there are of these: 1, or in a check any from 1 up."""
 
 
-@pure(*THREAD_REGISTERS)
+@pure(*THREAD_REGISTERS, may_fail=True)
 def _register(agent: Agent, op: Operation) -> Any:
     reading = THREAD_REGISTERS[type(op)]
     return read_by_threads(agent, op, lambda threads: (wrap(n, op.results[0].type) for n in reading(threads)))

@@ -94,7 +94,7 @@ def _ldmatrix(agent: Agent, op: LdMatrixOp, pointer: Any) -> Any:
     return _given(agent, [[int(word) for word in column] for column in words])
 
 
-@effect(StMatrixOp, per_thread=TakesPerThread.ITSELF, stores_data=True)
+@effect(StMatrixOp, per_thread=TakesPerThread.ITSELF, stores_data=True, data=("sources",))
 def _stmatrix(agent: Agent, op: StMatrixOp, pointer: Any, *sources: Any) -> None:
     _must_be_warp(agent, op)
     rows: list[Any] = []
@@ -130,7 +130,7 @@ def _numbers_of(kind: MMAType) -> np.dtype[Any]:
     return np.dtype(known[kind])
 
 
-@effect(MmaSyncOp, per_thread=TakesPerThread.ITSELF)
+@effect(MmaSyncOp, per_thread=TakesPerThread.ITSELF, data=("a", "b", "c"))
 def _mma(agent: Agent, op: MmaSyncOp, *operands: Any) -> Any:
     _must_be_warp(agent, op)
     if any(lane is UNKNOWN for operand in operands for lane in of_lanes(operand)):

@@ -63,7 +63,7 @@ def _fence(agent: Agent, op: Operation) -> None:
     fence_registers(agent, op)
 
 
-@issues(wgmma.WgmmaMmaAsyncOp, per_thread=TakesPerThread.ITSELF)
+@issues(wgmma.WgmmaMmaAsyncOp, per_thread=TakesPerThread.ITSELF, data=("inouts",))
 def _mma(agent: Agent, op: wgmma.WgmmaMmaAsyncOp, accumulator: Any, a: Any, b: Any) -> Answer:
     must_be_whole_warp(agent, op)
     must_be_warpgroup(agent, op)

@@ -1,0 +1,104 @@
+"""
+What a check leaves out of code for single threads: ops that only compute what no address, wait or branch needs.
+
+    %y = arith.mulf %x, %x         not executed, since nothing decides by %y
+    llvm.store %y, %q              stores something that is not known, and may be another number in each thread
+
+Which ops these are is told by `analysis.threads.needed`, from the kinds of their meanings. Of what is left out nothing
+is known. Integer constants are known before a function begins, so that no turn of a loop computes them. All threads of
+a warp that store to one place have to store one value there, and of left-out data that is not known: then the check
+begins again with all ops (`NeededAfterAllError`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from xdsl.dialects import arith, llvm
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, i1
+from xdsl.ir import Attribute, ErasedSSAValue, Operation, SSAValue
+from xdsl.traits import get_effects
+
+from tileas_xdsl.analysis.thread_blocks import Level, level_of
+from tileas_xdsl.analysis.thread_dependence import differs_between_threads
+from tileas_xdsl.analysis.threads.needed import Roles, Slice, slice_of
+from tileas_xdsl.interfaces import enclosing_function
+from tileas_xdsl.machine.core.meaning import Kind, facts_of, meaning_of
+from tileas_xdsl.machine.core.op_facts import operands_called
+from tileas_xdsl.machine.core.values import wrap
+
+if TYPE_CHECKING:
+    from tileas_xdsl.machine.core.execution import Machine
+
+NOTHING_LEFT_OUT = Slice(frozenset(), frozenset())
+LEFT_OUT: SSAValue = ErasedSSAValue(i1, arith.ConstantOp.from_int_and_width(0, i1).result)
+"""The operand of steps that stands for all values that are left out."""
+
+
+class NeededAfterAllError(Exception):
+    """The check comes to where it makes a difference what was left out."""
+
+
+def computes(op: Operation) -> bool:
+    """Whether `op` only computes, from what stands in registers, and never fails."""
+    meaning = meaning_of(op)
+    return meaning is not None and meaning.kind is Kind.PURE and not (meaning.facts.may_fail or op.regions)
+
+
+def _data(op: Operation) -> list[SSAValue]:
+    return [operand for name in facts_of(op).data for operand in operands_called(op, name)]
+
+
+def _reads(op: Operation) -> bool:
+    meaning = meaning_of(op)
+    return (meaning is None or meaning.kind is not Kind.PURE) and get_effects(op) != set()
+
+
+def _gives_late(op: Operation) -> bool:
+    meaning = meaning_of(op)
+    calls = meaning is not None and meaning.kind is Kind.CONTROL and not op.regions
+    return meaning is None or calls or meaning.kind in (Kind.SUSPENDS, Kind.SYNC)
+
+
+def _synchronises(op: Operation) -> bool:
+    meaning = meaning_of(op)
+    return meaning is None or meaning.kind is not Kind.EFFECT
+
+
+ROLES = Roles(computes, _data, _reads, _gives_late, _synchronises)
+
+
+def _slice_of_function(function: Operation) -> Slice:
+    level, _ = level_of(function.regions)
+    if level is not Level.THREADS or len(function.regions) != 1:
+        return NOTHING_LEFT_OUT
+    return slice_of(function.regions[0], ROLES)
+
+
+def constants_of(function: Operation) -> dict[SSAValue, int]:
+    """The integer constants in `function`, of which something is left out: they are known before it begins."""
+    found: dict[SSAValue, int] = {}
+    for op in function.walk():
+        value = op.value if isinstance(op, arith.ConstantOp | llvm.ConstantOp) else None
+        kind: Attribute | None = op.results[0].type if isinstance(value, IntegerAttr) else None
+        if isinstance(value, IntegerAttr) and kind is not None and isinstance(kind, IntegerType | IndexType):
+            found[op.results[0]] = wrap(value.value.data, op.results[0].type)
+    return found
+
+
+def slice_around(machine: Machine, op: Operation) -> Slice:
+    """The slice of the function in which `op` stands; nothing is left out where `machine` executes all."""
+    function = enclosing_function(op) if machine.slices and not machine.with_data else None
+    return NOTHING_LEFT_OUT if function is None else machine.code.fact(_slice_of_function, function)
+
+
+def stores_one_value(machine: Machine, op: Operation) -> bool:
+    """
+    Whether threads of a warp that write to one place by `op` write one value, which is left out. False where it is not
+    left out. Raises `NeededAfterAllError` where they may write other values.
+    """
+    if op not in slice_around(machine, op).without_data:
+        return False
+    if any(map(differs_between_threads, _data(op))):
+        raise NeededAfterAllError
+    return True
