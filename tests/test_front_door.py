@@ -69,7 +69,7 @@ def test_the_import_loads_nothing() -> None:
 def test_every_name_is_there_and_no_other() -> None:
     script = (
         "import tileas_xdsl as t\n"
-        "print(all(getattr(t, name) is not None for name in t.__all__), set(t.__all__) <= set(dir(t)))"
+        "print(all(getattr(t, name) is not None for name in t.__all__), set(t.__all__) == set(dir(t)))"
     )
     assert printed_by(script) == "True True\n"
     with pytest.raises(AttributeError, match="module 'tileas_xdsl' has no attribute 'chek'"):

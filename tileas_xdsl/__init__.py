@@ -59,4 +59,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """What is public: modules below are imported by their names."""
+    return sorted(__all__)
