@@ -18,7 +18,7 @@ $(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 		{ echo "This Python cannot make virtual environments; on Debian: apt-get install python3-venv"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --config-settings editable_mode=compat --editable '.[dev]'
 	@touch $@
 
 lint: $(INSTALLED)
@@ -51,7 +51,7 @@ bench: $(INSTALLED)
 	$(BIN)/python -m bench
 
 compare-tvm: $(INSTALLED)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[tvm]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --config-settings editable_mode=compat --editable '.[tvm]'
 	$(BIN)/python -W ignore -m bench.compare_tvm --loops 400
 
 zoo: $(INSTALLED)
