@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test test-full verdicts lint types unit filecheck bench compare-tvm zoo pictures screenshots triton-texts mutate docs clean
+.PHONY: demo test test-full durations verdicts lint types unit filecheck bench compare-tvm zoo pictures screenshots triton-texts mutate docs clean
 
 test: lint types unit filecheck
 
@@ -30,6 +30,10 @@ types: $(INSTALLED)
 
 unit: $(INSTALLED)
 	$(BIN)/python -m pytest -n auto --dist worksteal --durations 40 --durations-min 10
+
+# The processor time of every test, from which `unit` starts the longest first.
+durations: $(INSTALLED)
+	TILEAS_DURATIONS=tests/durations.json $(BIN)/python -m pytest -n auto --dist worksteal
 
 # The corpora of random programs at full size, of which `unit` takes samples, with a report at the end.
 test-full: $(INSTALLED)

@@ -2,6 +2,9 @@
 What a run says of the corpora: a failure names the program, and a run at full size ends with a report.
 
 And what a process of tests does once: garbage is collected seldom, which spares a tenth of its time.
+
+The longest tests start first, so that no worker is left alone with one of them; `tests/support/durations.py` says how
+long each takes.
 """
 
 from __future__ import annotations
@@ -12,13 +15,26 @@ from collections.abc import Generator
 
 import pytest
 
-from tests.support import ir
+from tests.support import durations, ir
 from tests.support.corpora import FULL, SEED
 from tileas_xdsl.checker.verdict.collector import SELDOM
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "corpus(programs): a test that runs so many programs of a corpus")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    known = durations.read()
+    items.sort(key=lambda item: -known.get(item.nodeid, 0.0))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """The processor time of a test, with what it sets up and the processes it starts, travels with its last report."""
+    began = durations.processor_time()
+    item.stash[durations.BEGAN] = began
+    return (yield)
 
 
 def pytest_collection_finish() -> None:
@@ -43,6 +59,8 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """The number of programs travels with the report, also out of a process of xdist's."""
     report = yield
+    if report.when == "teardown":
+        report.user_properties.append(("processor_time", durations.processor_time() - item.stash[durations.BEGAN]))
     programs = programs_of(item)
     if programs is not None and report.when == "call":
         report.user_properties.append(("programs", programs))
@@ -64,6 +82,19 @@ def which_program(item: pytest.Item, error: pytest.ExceptionInfo[BaseException])
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    write_durations(terminalreporter)
+    write_corpora(terminalreporter)
+
+
+def write_durations(terminalreporter: pytest.TerminalReporter) -> None:
+    """Keep the processor time of every test, if the run is asked to."""
+    if durations.ASKED:
+        reports = [report for reports in terminalreporter.stats.values() for report in reports]
+        taken = [report for report in reports if getattr(report, "when", "") == "teardown"]
+        durations.write({report.nodeid: float(dict(report.user_properties)["processor_time"]) for report in taken})
+
+
+def write_corpora(terminalreporter: pytest.TerminalReporter) -> None:
     """A row for each test that takes programs of a corpus."""
     programs: Counter[str] = Counter()
     seconds: Counter[str] = Counter()
