@@ -131,11 +131,11 @@ def _dotted(parts: tuple[str, ...]) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def import_graph(sources: Mapping[str, str]) -> dict[str, list[str]]:
-    """Module -> the modules that it imports when it runs. An imported name stands for its module."""
+def import_graph(sources: Mapping[str, str], *, for_types: bool = False) -> dict[str, list[str]]:
+    """Module -> the modules that it imports when it runs, or also for types. An imported name stands for its module."""
     graph: dict[str, list[str]] = {}
     for module, source in sources.items():
-        used = {_module_of(name, sources) for _, name in imports(source, for_types=False)}
+        used = {_module_of(name, sources) for _, name in imports(source, for_types=for_types)}
         graph[module] = sorted(used - {module, ""})
     return graph
 
