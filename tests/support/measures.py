@@ -80,7 +80,7 @@ def modules_that_name_terminators() -> list[Place]:
 
 
 def operands_mapped_by_hand() -> list[Place]:
-    """Places that set the arguments of a region beside the operands of its op with `zip`, outside of what executes it."""
+    """Places that set the arguments of a region beside operands with `zip`, outside of what executes the region."""
 
     def names_both(call: ast.Call) -> bool:
         texts = [ast.unparse(argument) for argument in call.args]

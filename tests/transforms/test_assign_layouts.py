@@ -258,9 +258,9 @@ def test_default_layouts_cover_their_tiles(shape: tuple[int, ...], bits: int, wa
 
 
 def test_products_that_the_tensor_core_has():
-    assert of_product(64, 64, 64, 64, 4, 90) is None
-    assert of_product(8, 8, 8, 16, 4, 90) is None
-    wgmma, sync = of_product(64, 512, 64, 16, 4, 90), of_product(32, 64, 64, 16, 4, 80)
+    assert of_product(64, 64, 64, 64, 4, has_wgmma=True) is None
+    assert of_product(8, 8, 8, 16, 4, has_wgmma=True) is None
+    wgmma, sync = of_product(64, 512, 64, 16, 4, has_wgmma=True), of_product(32, 64, 64, 16, 4, has_wgmma=False)
     assert wgmma is not None
     assert sync is not None
     assert (str(wgmma.acc.shape), wgmma.b) == ("m64n256k16", None)

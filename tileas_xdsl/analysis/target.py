@@ -7,8 +7,6 @@ where nv_tileaa is converted to nv_tileas: before that, a program may be read an
 
 from __future__ import annotations
 
-import re
-
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
@@ -17,16 +15,9 @@ from tileas_xdsl.dialects.nv_tileaa.attributes import compute_capability_of
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileas.block_scaled import capability_refusal
 from tileas_xdsl.dialects.nv_tileas.compute import AbstractDotOp, BlockScaledMmaOp
+from tileas_xdsl.targets.chips import capability_of
 from tileas_xdsl.targets.machine_model import MachineModel
 from tileas_xdsl.targets.machine_models import machine_model
-
-TARGET = re.compile(r"sm_(\d{2,3})[af]?")
-
-
-def compute_capability(target: str) -> int | None:
-    """The compute capability, major * 10 + minor, in a target's name: `sm_100a` -> 100; None for any other name."""
-    match = TARGET.fullmatch(target)
-    return int(match[1]) if match else None
 
 
 def capability_for(op: Operation, target: str) -> int:
@@ -36,7 +27,7 @@ def capability_for(op: Operation, target: str) -> int:
     Raises `RefusedError` on `op` where there is none.
     """
     stated = compute_capability_of(op)
-    capability = stated if stated is not None else compute_capability(target)
+    capability = stated if stated is not None else capability_of(target)
     if capability is None:
         refuse(op, f"failed to get compute capability: '{target}' is no target", "say one such as sm_90")
     return capability
@@ -78,7 +69,7 @@ def refuse_block_scaling(module: ModuleOp, target: str) -> None:
     errors = ErrorCollector()
     for op in filter(is_block_scaled, module.walk()):
         stated = compute_capability_of(op)
-        capability = stated if stated is not None else compute_capability(target)
+        capability = stated if stated is not None else capability_of(target)
         refusal = "failed to get the target spec" if capability is None else capability_refusal(capability)
         if refusal is not None:
             way_out = "say what it is compiled for: compute-capability=sm_100 or later"

@@ -12,22 +12,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-TRIPLE = "nvptx64-nvidia-cuda"
+from tileas_xdsl.targets.chips import PTX_VERSIONS, Feature, can, capability_of
 
-PTX_VERSIONS = {
-    "sm_80": 71,
-    "sm_86": 71,
-    "sm_89": 78,
-    "sm_90": 86,
-    "sm_90a": 86,
-    "sm_100": 88,
-    "sm_100a": 88,
-    "sm_103": 88,
-    "sm_103a": 88,
-    "sm_120": 88,
-    "sm_120a": 88,
-}
-"""The chips that are known, and the version of PTX that is written for each."""
+TRIPLE = "nvptx64-nvidia-cuda"
 
 
 @dataclass(frozen=True)
@@ -54,7 +41,7 @@ class Chip:
         """Why there is no PTX for this chip."""
         if self.name in PTX_VERSIONS:
             return None
-        number = self.name.removeprefix("sm_").rstrip("af")
-        if self.name.startswith("sm_") and number.isdecimal() and int(number) < 80:
+        capability = capability_of(self.name)
+        if capability is not None and not can(capability, Feature.CP_ASYNC):
             return f"'{self.name}' is too old: cp.async came with sm_80"
         return f"'{self.name}' is not a chip that PTX is written for here: {', '.join(PTX_VERSIONS)}"

@@ -22,12 +22,11 @@ from tileas_xdsl.layouts.banks import SHARED
 from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.layouts.memory import OFFSET, SWIZZLES, row_major, swizzled
+from tileas_xdsl.targets.chips import Feature, can
 
 VECTOR_BYTES = 16
 """The most that one lane accesses at once."""
 
-FIRST_CP_ASYNC, FIRST_TMA = 80, 90
-"""The first compute capabilities that have them."""
 
 CP_ASYNC_BYTES = (16, 8, 4)
 """The widths of cp.async (PTX ISA)."""
@@ -183,7 +182,7 @@ def is_stored_by_tma(transfer: Transfer) -> bool:
 
 
 def _asynchronous(transfer: Transfer) -> Iterator[CopyAtom]:
-    if transfer.capability < FIRST_CP_ASYNC:
+    if not can(transfer.capability, Feature.CP_ASYNC):
         return
     for width in CP_ASYNC_BYTES:
         if width <= transfer.vector:
@@ -191,7 +190,7 @@ def _asynchronous(transfer: Transfer) -> Iterator[CopyAtom]:
 
 
 def _boxes(family: str, transfer: Transfer) -> Iterator[CopyAtom]:
-    if transfer.capability < FIRST_TMA or not transfer.by_tma:
+    if not can(transfer.capability, Feature.TMA) or not transfer.by_tma:
         return
     box = box_of(transfer.memory, transfer.element_bits)
     if box is not None:

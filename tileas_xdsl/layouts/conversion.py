@@ -20,6 +20,7 @@ from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.layouts.exchange import EXCHANGED_BITS, SHUFFLE_BITS, Exchange, exchange
 from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.layouts.staging import Staging, staging
+from tileas_xdsl.targets.chips import chip_of
 
 BARRIER = 30
 REGISTERS, THROUGH_SHARED = 0, 1
@@ -34,7 +35,7 @@ class Abilities:
     """ldmatrix: from sm_75 on."""
     matrix_stores: bool = True
     """stmatrix: from sm_90 on."""
-    shared_bytes: int = 227 * 1024
+    shared_bytes: int = chip_of(90).shared_bytes
     """The shared memory that a block may take."""
     word_bits: int = SHUFFLE_BITS
     """How much one shuffle may carry for a lane."""

@@ -20,8 +20,6 @@ OPERAND_BITS = (4, 8, 16, 32)
 WARP_GROUP = 4
 WARP_ROWS = 16
 """The rows of a sum of wgmma that a warp has."""
-FIRST_WGMMA, LAST_WGMMA = 90, 99
-"""The compute capabilities that have wgmma."""
 
 
 def coalesced(shape: Sequence[int], element_bits: int, warps: int) -> LayoutForm:
@@ -75,7 +73,7 @@ class ProductForms:
     acc: Mma
 
 
-def of_product(m: int, n: int, k: int, element_bits: int, warps: int, capability: int) -> ProductForms | None:
+def of_product(m: int, n: int, k: int, element_bits: int, warps: int, *, has_wgmma: bool) -> ProductForms | None:
     """
     The fragments of a product of M x K and K x N elements: of wgmma where the target has it and M fills the rows of all
     warps, else of mma.sync; None where the tile is too small for either, or its elements are not multiplied there.
@@ -84,8 +82,7 @@ def of_product(m: int, n: int, k: int, element_bits: int, warps: int, capability
         return None
     depth = 256 // element_bits
     has_rows_for_all = m >= WARP_ROWS * warps
-    has_wgmma = FIRST_WGMMA <= capability <= LAST_WGMMA and warps % WARP_GROUP == 0
-    if has_wgmma and has_rows_for_all and n >= 8 and k >= depth:
+    if has_wgmma and warps % WARP_GROUP == 0 and has_rows_for_all and n >= 8 and k >= depth:
         shape, grid = MmaShape(64, min(n, WGMMA_MAX_N), depth), (warps, 1)
         return ProductForms(Mma(shape, "a", grid), None, Mma(shape, "acc", grid))
     if m < 16 or n < 8 or k < depth:

@@ -25,8 +25,6 @@ LANES, COLUMNS, CELL_BITS = 128, 512, 32
 LANES_OF_WARP, WARP_GROUP = 32, 4
 MOST_REGISTERS = 128
 """How many registers of a thread one instruction moves."""
-FIRST, LAST = 100, 119
-"""The compute capabilities that have tensor memory (PTX ISA, "tcgen05.alloc", Target ISA Notes)."""
 
 ROW, COLUMN = "row", "column"
 HALF, GROUP = "half", "group"

@@ -7,6 +7,7 @@ tiles. It serves to check worked numbers. Every other model takes its footprints
 
 from __future__ import annotations
 
+from tileas_xdsl.targets.chips import CHIPS, TENSOR_MEMORY, Feature, can, capability_of, chip_of
 from tileas_xdsl.targets.cycles import timing_table
 from tileas_xdsl.targets.machine_model import MachineModel, Products, ResourceSlot, ResourceVector, SlotKind, SlotUse
 
@@ -78,19 +79,10 @@ TENSOR_TAGS = {0x18: (8, (11,)), 0x19: (8, (11,))}
 
 HBM_ROUND_TRIP, ACROSS_CLUSTERS = 5000, 7000
 
-SHARED_SM_80, SHARED_SM_90 = 166912, 232448
-"""163 and 227 KiB: the most shared memory of a block (CUDA C++ Programming Guide, "Compute Capabilities")."""
-
-SHARED_SM_120 = 101376
-"""99 KiB, of capability 8.6, 8.9 and 12.x (CUDA C++ Programming Guide, "Compute Capabilities")."""
-
-TENSOR_MEMORY = 262144
-"""128 lanes of 512 columns of 4 bytes (PTX ISA, "Tensor Memory"); the register file has as much."""
-
 PUBLISHED = MachineModel(
     name="published",
     slots=PUBLISHED_SLOTS,
-    shared_bytes=SHARED_SM_90,
+    shared_bytes=chip_of(90).shared_bytes,
     tensor_bytes=TENSOR_MEMORY,
     vectors=PUBLISHED_VECTORS,
     pools=(37, 4, 7, 37, 5, 1, 3, 6, 2),
@@ -107,7 +99,7 @@ AGENT = "agent"
 ENGINES = ("tma", "async_copy", "sync", "copy", "tensor core", "load/store", "shared memory")
 """The engines of the timed machine, by the names under which it serves them."""
 
-CAPABILITIES = (80, 86, 87, 89, 90, 100, 101, 103, 110, 120, 121)
+CAPABILITIES = tuple(chip.capability for chip in CHIPS.values() if chip.has_model)
 """The compute capabilities that have a model, major * 10 + minor."""
 
 
@@ -125,34 +117,28 @@ def sm_model(capability: int) -> MachineModel:
     return MachineModel(
         name=f"sm_{capability}",
         slots=slots,
-        shared_bytes=_shared_bytes(capability),
+        shared_bytes=chip_of(capability).shared_bytes,
         tensor_bytes=TENSOR_MEMORY,
         timing=table,
         products=_products(capability),
-        has_tma=capability >= 90,
+        has_tma=can(capability, Feature.TMA),
         sources=table.sources,
     )
 
 
-def _shared_bytes(capability: int) -> int:
-    if capability in (86, 89, 120, 121):
-        return SHARED_SM_120
-    return SHARED_SM_90 if capability >= 90 else SHARED_SM_80
-
-
 def _products(capability: int) -> Products:
     """`wgmma` is of sm_90a alone, `tcgen05` of sm_100, 101, 103 and 110 (PTX ISA, "Target ISA Notes")."""
-    if capability == 90:
+    if can(capability, Feature.WGMMA):
         return Products.WGMMA
-    return Products.TCGEN05 if 100 <= capability < 120 else Products.NONE
+    return Products.TCGEN05 if can(capability, Feature.TCGEN05) else Products.NONE
 
 
 def machine_model(target: str) -> MachineModel:
     """`published`, or the model of a target such as `sm_90` or `sm_100a`. Raises `ValueError` naming the choices."""
     if target == PUBLISHED.name:
         return PUBLISHED
-    digits = target.removeprefix("sm_").rstrip("af")
-    if not target.startswith("sm_") or not digits.isdecimal():
+    capability = capability_of(target)
+    if capability is None:
         known = ", ".join(f"sm_{number}" for number in CAPABILITIES)
         raise ValueError(f"no machine model of '{target}': choose one of published, {known}")
-    return sm_model(int(digits))
+    return sm_model(capability)

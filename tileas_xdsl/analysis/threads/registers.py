@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
 
-FIRST_TO_MOVE_REGISTERS = 90
-"""The first compute capability with `setmaxnreg`."""
 REGISTERS = "nvvm.maxnreg"
 """The attribute that says how many registers each thread of a function starts with."""
 OF_MODULE = "ttg.maxnreg"

@@ -45,6 +45,7 @@ from tileas_xdsl.dialects.nv_tileaa.attributes import RoundingModeAttr, compute_
 from tileas_xdsl.dialects.nv_tileaa.types import PointerType, bit_width, element_type_of, is_integer_like, same_shape
 from tileas_xdsl.dialects.tiles.effects import ReadsViews
 from tileas_xdsl.dialects.tiles.syntax import TileOp
+from tileas_xdsl.targets.chips import Feature, can
 
 BLOCK_SCALED_FORMATS = (Float4E2M1FNType, Float6E2M3FNType, Float6E3M2FNType, Float8E8M0FNUType)
 """Element types that have a meaning only together with a scale factor."""
@@ -60,9 +61,6 @@ CONVERTIBLE_FORMATS = (
     *BLOCK_SCALED_FORMATS,
 )
 """The floats that `fp_to_fp` converts between: those that the hardware has."""
-
-BLOCK_SCALED_CAPABILITY = 100
-"""The first compute capability with block-scaled MMA."""
 
 
 class ElementwiseOp(TileOp, ABC):
@@ -236,7 +234,7 @@ class FpToFpOp(ConversionOp):
             if not isinstance(result, BLOCK_SCALED_FORMATS):
                 return
         capability = compute_capability_of(self)
-        if capability is not None and capability < BLOCK_SCALED_CAPABILITY:
+        if capability is not None and not can(capability, Feature.BLOCK_SCALING):
             raise VerifyException("fp_to_fp block-scaled format requires a target that supports block-scaled MMA")
 
 

@@ -30,6 +30,7 @@ from xdsl.ir import Attribute
 from tileas_xdsl.dialects.float4 import is_fp4, is_fp8
 from tileas_xdsl.dialects.nv_tileas.verification import static_shape
 from tileas_xdsl.dialects.tiles.types import element_type_of
+from tileas_xdsl.targets.chips import Feature, can
 
 UNSUPPORTED = "unsupported block-scaled mma configuration"
 MULTIPLES = {False: (16, 8), True: (128, 16)}
@@ -190,7 +191,7 @@ def _shape_refusal(inputs: BlockScaledInputs, pair: Configuration) -> str | None
 
 def capability_refusal(compute_capability: int) -> str | None:
     """The diagnostic for a device (major * 10 + minor) without block-scaled multiplication, or None. Refuses 90 too."""
-    return CAPABILITY_REFUSAL if compute_capability <= 99 else None
+    return None if can(compute_capability, Feature.BLOCK_SCALING) else CAPABILITY_REFUSAL
 
 
 # The instruction word ----------------------------------------------------------------------------

@@ -41,6 +41,7 @@ from tileas_xdsl.machine.parts.jumps import jump_to
 from tileas_xdsl.machine.parts.tensor_memory import tensor_memory
 from tileas_xdsl.machine.tiles.llvm_types import element_offset, size_and_alignment, space_of, typed_view
 from tileas_xdsl.machine.tiles.pointers import BYTE, Addresses, Pointer, byte_object
+from tileas_xdsl.targets.chips import CHIPS
 
 terminators(llvm.ReturnOp)
 
@@ -262,7 +263,7 @@ NUMPY_INTEGERS: Any = (np.integer, np.bool_)
 # Memory -------------------------------------------------------------------------------------------------------------
 
 
-MOST_DYNAMIC = 227 << 10
+MOST_DYNAMIC = max(chip.shared_bytes for chip in CHIPS.values())
 """Bytes of shared memory that a launch may ask for, where a global of no bytes stands for them (CUDA C++ Programming
 Guide, "Technical Specifications per Compute Capability")."""
 

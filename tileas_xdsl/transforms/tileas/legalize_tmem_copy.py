@@ -34,8 +34,9 @@ from tileas_xdsl.layouts.access import LaneAccess
 from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.layouts.forms import LinearBases
 from tileas_xdsl.layouts.moves import Move
-from tileas_xdsl.layouts.tensor_memory import FIRST, LAST, Transfer, transfers
+from tileas_xdsl.layouts.tensor_memory import Transfer, transfers
 from tileas_xdsl.layouts.tensor_moves import tensor_move
+from tileas_xdsl.targets.chips import Feature, can
 from tileas_xdsl.transforms.tileas.materialize_convert_layout.expand import VECTOR_BYTES, atom_of, expand
 from tileas_xdsl.transforms.tileas.materialize_convert_layout.query import Options, PlannedStep, abilities
 
@@ -98,7 +99,7 @@ class LegalizeTmemCopyPass(ModulePass):
         capabilities = [capability_for(function, self.compute_capability) for function in functions_in(op)]
         for function, capability in zip(functions_in(op), capabilities, strict=True):
             clear_status(function, self.name)
-            if FIRST <= capability <= LAST:
+            if can(capability, Feature.TCGEN05):
                 self._legalize(function, Options(VECTOR_BYTES, False, capability), errors)
         errors.raise_if_any()
 

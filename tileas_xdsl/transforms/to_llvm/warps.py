@@ -20,7 +20,6 @@ from xdsl.ir import Operation
 from tileas_xdsl.analysis.thread_blocks import block_shape_of
 from tileas_xdsl.analysis.threads.registers import (
     FEWEST,
-    FIRST_TO_MOVE_REGISTERS,
     INHERITED,
     MOST,
     MOVED_BY,
@@ -32,6 +31,7 @@ from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.tiles.functions import KernelFunction
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 from tileas_xdsl.layouts.distributed import WARP_SIZE
+from tileas_xdsl.targets.chips import Feature, can
 
 THREADS = "nvvm.reqntid"
 """The attribute that says the extents of a function's blocks."""
@@ -111,7 +111,7 @@ def starting_registers(function: KernelFunction, capability: int) -> int | None:
     gives.
     """
     op = switch_in(function)
-    if op is None or op.max_regs is None or capability < FIRST_TO_MOVE_REGISTERS:
+    if op is None or op.max_regs is None or not can(capability, Feature.SETMAXNREG):
         return None
     registers, agents = [int(count) for count in op.max_regs.get_values()], warps_of_agents(op)
     block = warps_of_block(op)

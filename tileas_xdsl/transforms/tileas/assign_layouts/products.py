@@ -12,8 +12,9 @@ from tileas_xdsl.dialects.nv_tileaa import compute as nv_tileaa
 from tileas_xdsl.dialects.nv_tileas import compute as nv_tileas
 from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, element_bits, form_of, has_six_bit_floats, layout_of
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
-from tileas_xdsl.layouts.defaults import FIRST_WGMMA, ProductForms, in_shared_memory, of_product
+from tileas_xdsl.layouts.defaults import ProductForms, in_shared_memory, of_product
 from tileas_xdsl.layouts.forms import LayoutForm, Mma
+from tileas_xdsl.targets.chips import Feature, can
 
 Product = nv_tileaa.DotOp | nv_tileas.DotOp
 
@@ -42,7 +43,7 @@ def _forms_of(op: Product, warps: int, capability: int) -> ProductForms | None:
         return None
     (m, k), (_, n), _ = shapes
     # wgmma takes a B whose rows lie along N, as loads leave them, only of 16 bits (PTX ISA, "wgmma.mma_async").
-    return of_product(m, n, k, bits, warps, capability if bits == 16 else min(capability, FIRST_WGMMA - 1))
+    return of_product(m, n, k, bits, warps, has_wgmma=bits == 16 and can(capability, Feature.WGMMA))
 
 
 def _anchor(op: Product, forms: ProductForms) -> None:

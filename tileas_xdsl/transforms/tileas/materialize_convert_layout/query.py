@@ -19,10 +19,8 @@ from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.layouts.moves import Move, is_memory, moves
 from tileas_xdsl.layouts.staging import conflicts, store_staging
+from tileas_xdsl.targets.chips import Feature, can, chip_of
 from tileas_xdsl.transforms.tileas.materialize_convert_layout.narrow import as_bytes, check_width, is_narrow_float
-
-SHARED_BYTES = {75: 64, 80: 163, 86: 99, 89: 99, 90: 227, 100: 227, 103: 227, 120: 99}
-"""Compute capability -> KiB of shared memory a block (CUDA C++ Programming Guide, technical specifications)."""
 
 
 @dataclass(frozen=True)
@@ -107,11 +105,10 @@ def _refuse_other_spaces(source: Attribute, target: Attribute) -> None:
 
 def abilities(capability: int, width: int = 4) -> Abilities:
     """What the target has. Words of shuffles are no wider than the cap, which is `width` bytes."""
-    known = [c for c in SHARED_BYTES if c <= capability]
     return Abilities(
-        matrix_loads=capability >= 75,
-        matrix_stores=capability >= 90,
-        shared_bytes=SHARED_BYTES[max(known, default=75)] * 1024,
+        matrix_loads=can(capability, Feature.MATRIX_LOADS),
+        matrix_stores=can(capability, Feature.MATRIX_STORES),
+        shared_bytes=chip_of(capability).shared_bytes,
         word_bits=8 * _largest_power(min(width, 4)),
     )
 

@@ -25,7 +25,6 @@ from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, element_bits, line
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
 from tileas_xdsl.dialects.tiles.functions import KernelFunction
 from tileas_xdsl.layouts.atoms import (
-    FIRST_TMA,
     INNER_BYTES,
     SWIZZLED_BYTES,
     VECTOR_BYTES,
@@ -39,6 +38,7 @@ from tileas_xdsl.layouts.forms import Swizzled
 from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.layouts.moves import is_memory, moves
 from tileas_xdsl.layouts.staging import store_staging
+from tileas_xdsl.targets.chips import Feature, can
 from tileas_xdsl.transforms.tileas.materialize_convert_layout.query import Options, abilities, stays_in_registers
 
 
@@ -47,7 +47,7 @@ def leave_in_shared_memory(function: Operation, options: Options) -> None:
     Let conversions end in shared memory whose only use is a store that TMA can do from there. An array is stored to by
     TMA alone or not at all: it becomes a tensor map, and stores of two proxies to one place have no order.
     """
-    if options.capability < FIRST_TMA:
+    if not can(options.capability, Feature.TMA):
         return
     wanted: dict[SSAValue, list[tuple[ConvertLayoutOp, TensorType[Attribute]] | None]] = {}
     for op in function.walk():

@@ -50,6 +50,7 @@ from tileas_xdsl.dialects.nvvm.mbarrier import (
     MBarrierTestWaitOp,
     MBarrierTryWaitParityOp,
 )
+from tileas_xdsl.targets.chips import Feature, can
 from tileas_xdsl.transforms.to_llvm.pipelines.rings import turn_of
 from tileas_xdsl.transforms.to_llvm.pipelines.state import BARRIER_BYTES, PipelineCode, lower, refusal, rule
 from tileas_xdsl.transforms.to_llvm.placing.explicit import load_into
@@ -57,8 +58,6 @@ from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import BEFORE
 
 TICKS = 0x989680
 """Nanoseconds after which a wait looks again (CUTLASS waits as long)."""
-FIRST_TRY_WAIT = 90
-"""The first compute capability with `mbarrier.try_wait`."""
 NUMBERS = (32, 64)
 """Bits of the integers that may name a stage."""
 KEPT = ("tmaIdx", "tx_count", "padding_value")
@@ -87,7 +86,7 @@ def _barrier(code: PipelineCode, barriers: SSAValue, first: int, slot: SSAValue)
 
 def _wait(code: PipelineCode, barrier: SSAValue, parity: SSAValue) -> None:
     """Wait until the phase with this parity is over."""
-    if code.capability >= FIRST_TRY_WAIT:
+    if can(code.capability, Feature.TRY_WAIT):
         code.insert(MBarrierTryWaitParityOp(barrier, parity, code.number(TICKS)))
         return
     before, after = Block(), Block()

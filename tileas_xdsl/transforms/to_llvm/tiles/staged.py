@@ -15,9 +15,6 @@ from tileas_xdsl.layouts.access import LaneAccess, accesses
 from tileas_xdsl.layouts.defaults import in_shared_memory
 from tileas_xdsl.layouts.errors import LayoutError
 
-FIRST_STMATRIX = 90
-"""The first compute capability with `stmatrix`, which wgmma came with."""
-
 
 @cache
 def staged_tile(tile: Tile) -> Tile:
