@@ -41,7 +41,6 @@ from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import PassFailedException, VerifyException
 
-from tileas_xdsl.analysis.target import compute_capability
 from tileas_xdsl.diagnostics import Diagnostic, location_of, recorded_diagnostics
 from tileas_xdsl.dialects.nv_tileaa.attributes import ComputeCapabilityAttr, compute_capability_of
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
@@ -49,6 +48,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import CreatePipelineOp
 from tileas_xdsl.dialects.nv_tileas.verification import integers_of
 from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
 from tileas_xdsl.pipelines import Strategy, TileIRPass
+from tileas_xdsl.targets.chips import capability_of
 from tileas_xdsl.tools import machine_code
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.inputs import STDIN, full_context, parse_module, read_text
@@ -278,7 +278,7 @@ def keeping(texts: dict[str, str]) -> Callable[[ModulePass, ModuleOp], None]:
 
 def say_target(module: ModuleOp, target: str) -> None:
     """Let the IR name its target, so that `tileas timeline` and `tileas run` count its cycles; what it says stays."""
-    capability = compute_capability(target)
+    capability = capability_of(target)
     if capability is not None and all(compute_capability_of(function) is None for function in functions_in(module)):
         module.attributes[TARGET] = ComputeCapabilityAttr(IntAttr(capability))
 

@@ -43,6 +43,7 @@ func.func @in_turn(%h: tensor<8x16xf32, #held>) attributes {nvvm.reqntid = array
   %c = nv_tileas.alloc_tensor : () -> tensor<8x16xf32, #shared>
   nv_tileas.copy %h, %c : (tensor<8x16xf32, #held>, tensor<8x16xf32, #shared>) -> ()
   %w = nv_tileas.convert_layout %b : (tensor<8x16xf32, #shared>) -> tensor<8x16xf32, #held>
+  %u = nv_tileas.convert_layout %c : (tensor<8x16xf32, #shared>) -> tensor<8x16xf32, #held>
   func.return
 }
 

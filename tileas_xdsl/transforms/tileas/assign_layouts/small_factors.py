@@ -23,12 +23,12 @@ from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileaa.structure import PermuteOp
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
 from tileas_xdsl.dialects.nv_tileas.verification import space_of
-from tileas_xdsl.layouts.defaults import LAST_WGMMA
+from tileas_xdsl.targets.chips import Feature, can
 
 
 def widen_factors(function: Operation, capability: int) -> None:
     """Let products multiply f16 where their factors are smaller floats, without scale factors."""
-    if capability > LAST_WGMMA:
+    if can(capability, Feature.BLOCK_SCALING):
         return
     for op in list(function.walk()):
         if isinstance(op, DotOp) and op.sfa is None and _is_small(op.a) and _is_small(op.b):
