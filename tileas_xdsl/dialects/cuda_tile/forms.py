@@ -43,6 +43,7 @@ from tileas_xdsl.dialects.cuda_tile.elements import bits_of, element_from_text, 
 from tileas_xdsl.dialects.cuda_tile.enumerations import ENUMERATIONS, WordAttr
 from tileas_xdsl.dialects.cuda_tile.rows import Part, Row
 from tileas_xdsl.dialects.cuda_tile.types import TOKEN, TileType, TileViewType, parse_type, short
+from tileas_xdsl.dialects.form_elements import Element, read_elements
 
 TOKENS = re.compile(
     r"""(?P<group>\()(?=[^?]*?\)\?) | (?P<end>\)\?) | (?P<call>type|each)\((?P<names>[^)]*)\)
@@ -51,35 +52,17 @@ TOKENS = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Element:
-    """One element of a form; `kind` is a group of `TOKENS`, or `optional`."""
-
-    kind: str
-    text: str = ""
-    inside: tuple[Element, ...] = ()
-
-
 @cache
 def elements_of(form: str) -> tuple[Element, ...]:
     """The elements of a form, in order."""
-    levels: list[list[Element]] = [[]]
-    position = 0
-    while position < len(form):
-        match = TOKENS.match(form, position)
-        assert match is not None, f"{form!r} has no meaning from {form[position:]!r} on"
-        position = match.end()
-        if match["group"]:
-            levels.append([])
-        elif match["end"]:
-            inside = tuple(levels.pop())
-            levels[-1].append(Element("optional", inside=inside))
-        elif match["call"]:
-            levels[-1].append(Element(match["call"], match["names"]))
-        else:
-            assert match.lastgroup is not None
-            levels[-1].append(Element(match.lastgroup, match[match.lastgroup]))
-    return tuple(levels[0])
+    return read_elements(form, TOKENS, _element)
+
+
+def _element(match: re.Match[str]) -> Element:
+    if match["call"]:
+        return Element(match["call"], match["names"])
+    assert match.lastgroup is not None
+    return Element(match.lastgroup, match[match.lastgroup])
 
 
 def subject_of(elements: Sequence[Element]) -> Element:

@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.cuda_tile.base import TileIROp
-from tileas_xdsl.dialects.cuda_tile.forms import Element, elements_of
+from tileas_xdsl.dialects.cuda_tile.forms import elements_of
 from tileas_xdsl.dialects.cuda_tile.rows import Part, Row
 from tileas_xdsl.dialects.cuda_tile.rules import RULES
 from tileas_xdsl.dialects.cuda_tile.types import (
@@ -31,6 +31,7 @@ from tileas_xdsl.dialects.cuda_tile.types import (
     is_number,
     short,
 )
+from tileas_xdsl.dialects.form_elements import Element
 
 Test = Callable[[Attribute], bool]
 

@@ -42,6 +42,7 @@ from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError
 
+from tileas_xdsl.dialects.form_elements import Element, read_elements
 from tileas_xdsl.dialects.triton.enums import WORDS
 from tileas_xdsl.dialects.triton.types import MemDescType
 
@@ -62,38 +63,19 @@ UNIT = "unit"
 OPERAND_SEGMENTS, RESULT_SEGMENTS = "operandSegmentSizes", "resultSegmentSizes"
 
 
-@dataclass(frozen=True)
-class Element:
-    """One element of a form. Which fields count depends on `kind`, the name of a group of `TOKEN`, or `optional`."""
-
-    kind: str
-    text: str = ""
-    second: str = ""
-    inside: tuple[Element, ...] = ()
-
-
 @cache
 def elements_of(form: str) -> tuple[Element, ...]:
     """The elements of a form, in order."""
-    levels: list[list[Element]] = [[]]
-    position = 0
-    while position < len(form):
-        match = TOKEN.match(form, position)
-        assert match is not None, f"{form!r} has no meaning from {form[position:]!r} on"
-        position = match.end()
-        if match["group"]:
-            levels.append([])
-        elif match["end"]:
-            inside = tuple(levels.pop())
-            levels[-1].append(Element("optional", inside=inside))
-        elif match["call"]:
-            levels[-1].append(Element(match["call"], match["first"], match["second"] or ""))
-        elif match["name"]:
-            levels[-1].append(Element("enum" if match["enum"] else "name", match["name"], match["enum"] or ""))
-        else:
-            assert match.lastgroup is not None
-            levels[-1].append(Element(match.lastgroup, match[0]))
-    return tuple(levels[0])
+    return read_elements(form, TOKEN, _element)
+
+
+def _element(match: re.Match[str]) -> Element:
+    if match["call"]:
+        return Element(match["call"], match["first"], match["second"] or "")
+    if match["name"]:
+        return Element("enum" if match["enum"] else "name", match["name"], match["enum"] or "")
+    assert match.lastgroup is not None
+    return Element(match.lastgroup, match[0])
 
 
 class TritonOp(IRDLOperation):
