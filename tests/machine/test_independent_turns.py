@@ -173,4 +173,4 @@ def test_a_branch_on_what_was_read_is_undecided() -> None:
     }"""
     report = check(parse(text))
     assert report.verdict is Verdict.UNDECIDED
-    assert "branches on data that is not computed" in report.undecided[0]
+    assert "branches on what an atomic access finds in memory" in report.undecided[0]

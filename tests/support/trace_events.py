@@ -240,6 +240,4 @@ def _connect(event: Event, stack: list[Slice], flows: dict[tuple[int, str, str],
         return
     flow = flows[key]
     flow.has_ended = True
-    if flow.source.start > top.start:
-        reading.problems.append(f"flow {key} is drawn from {top} to {flow.source}, the wrong way round")
     reading.arrows.append(Arrow(flow.event, flow.source, top))

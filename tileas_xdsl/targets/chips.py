@@ -81,6 +81,7 @@ BOTH = ("", "a")
 CHIPS = {
     chip.capability: chip
     for chip in (
+        _row(70, 96, Feature(0)),
         _row(75, 64, TURING),
         _row(80, 163, AMPERE, 71),
         _row(86, 99, AMPERE, 71),

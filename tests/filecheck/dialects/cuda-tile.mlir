@@ -17,9 +17,9 @@ cuda_tile.module @sums {
     %view = make_partition_view %array : partition_view<tile=(64), padding_value = zero, tensor_view<?xf32, strides=[1]>>
     // CHECK: %sum = for %i in (%zero to %n, step %one) : tile<i32> iter_values(%before = %none) -> (tile<64xf32>) {
     %sum = for %i in (%zero to %n, step %one) : tile<i32> iter_values(%before = %none) -> (tile<64xf32>) {
-      %x, %done = load_view_tko weak %view[%i] token = %start : partition_view<tile=(64), padding_value = zero, tensor_view<?xf32, strides=[1]>>, tile<i32> -> tile<64xf32>, token
+      %x:2 = load_view_tko weak %view[%i] token = %start : partition_view<tile=(64), padding_value = zero, tensor_view<?xf32, strides=[1]>>, tile<i32> -> tile<64xf32>, token
       // CHECK: addf %before, %x#0 flush_to_zero : tile<64xf32>
-      %after = addf %before, %x flush_to_zero : tile<64xf32>
+      %after = addf %before, %x#0 flush_to_zero : tile<64xf32>
       continue %after : tile<64xf32>
     }
     // CHECK:      reduce %sum dim=0 identities=[0.000000e+00 : f32] : tile<64xf32> -> tile<f32>

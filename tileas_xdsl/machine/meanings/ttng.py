@@ -168,10 +168,13 @@ def threads_of_warp(op: Operation) -> int:
 
 @per_op
 def threads_around(op: Operation) -> int:
-    """How many threads the partition around `op` has, or its function."""
-    threads, module = _threads_of_warp(op), _module_around(op)
+    """
+    How many threads the partition around `op` has; else its function, which says so itself where a partition of fewer
+    warps calls it; else its module.
+    """
+    threads, module, function = _threads_of_warp(op), _module_around(op), enclosing_function(op)
     node: Operation | None = op
-    while node is not None and node is not enclosing_function(op):
+    while node is not None and node is not function:
         region = node.parent_region()
         holder = region.parent_op() if region is not None else None
         around = holder.parent_op() if holder is not None else None
@@ -179,6 +182,8 @@ def threads_around(op: Operation) -> int:
             return around.warps[list(around.partitions_op.partitions).index(region)] * threads
         node = holder
     warps = module.attributes.get(WARPS)
+    if function is not None:
+        warps = function.attributes.get(WARPS, warps)
     return (warps.value.data if isinstance(warps, IntegerAttr) else DEFAULT_WARPS) * threads
 
 

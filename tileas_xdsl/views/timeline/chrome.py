@@ -125,10 +125,14 @@ def _slice(bar: Bar, threads: _Threads) -> Event:
 
 
 def _flow(number: int, edge: Edge, picture: Timeline, threads: _Threads) -> list[Event]:
-    """An arrow between two slices: each end lies where its slice begins, and so on it."""
+    """
+    An arrow between two slices, each of its ends on one of them: where the slice begins, or in the second one when the
+    first begins, if that is later. A wait may have begun before the arrival that it waits for.
+    """
     source, target = picture.bars[edge.source], picture.bars[edge.target]
+    reached = min(max(source.start, target.start), target.end)
     common: Event = {"id": number, "cat": edge.kind, "name": edge.kind}
     return [
         {**threads.of(source), "ph": "s", "ts": source.start, **common},
-        {**threads.of(target), "ph": "f", "bp": "e", "ts": target.start, **common},
+        {**threads.of(target), "ph": "f", "bp": "e", "ts": reached, **common},
     ]

@@ -67,6 +67,8 @@ def known_to_all(agent: Agent, value: PerThread, op: Operation, use: str) -> Any
     if agent.is_elected:
         if value.varies is Varies.BY_ELECTION:
             return value.values[agent.lanes[0]]
+        if all(each is UNKNOWN for each in value.values):
+            return UNKNOWN
         raise UndecidedError(op, f"{use} a number of the thread that was elected, and nobody says which one that is")
     is_common, common = common_value(value.values, agent.lanes)
     if not is_common or Varies.BY_ELECTION in value.varies:
