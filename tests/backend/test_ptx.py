@@ -13,9 +13,10 @@ import pytest
 from tests.support.ir import ROOT, parse, run_passes
 from tests.support.ptx import assembled, ptx_of, require_llvmlite, require_ptxas
 from tileas_xdsl.backend import code_generation, ptxas
-from tileas_xdsl.backend.nvptx import PTX_VERSIONS, Chip
+from tileas_xdsl.backend.nvptx import CodeTarget
 from tileas_xdsl.backend.ptx_target import NoPTXError, ptx_of_module
 from tileas_xdsl.diagnostics import RefusedError
+from tileas_xdsl.targets.chips import PTX_VERSIONS
 
 KERNELS = ROOT / "tests/backend/kernels"
 EXPONENTIAL = """llvm.func @k(%p: !llvm.ptr<1>, %x: f32, %n: i32) attributes {nvvm.kernel} {
@@ -99,7 +100,7 @@ def test_what_was_written_before_llvm_died_is_there() -> None:
     require_llvmlite()
     good = "define void @a() {\n ret void\n}\n"
     bad = "define float @b(float %x) {\n %y = call float @llvm.exp.f32(float %x)\n ret float %y\n}\n"
-    generated = code_generation.generate([good, bad, good], Chip("sm_80"))
+    generated = code_generation.generate([good, bad, good], CodeTarget("sm_80"))
     assert len(generated.outputs) == 1
     assert generated.reason is not None
     assert "fexp" in generated.reason
@@ -108,7 +109,7 @@ def test_what_was_written_before_llvm_died_is_there() -> None:
 def test_text_that_llvm_does_not_read_is_an_error() -> None:
     require_llvmlite()
     with pytest.raises(code_generation.CodeGenerationError, match="use of undefined value"):
-        code_generation.ptx_of("define float @f() {\n ret float %z\n}", Chip("sm_80"))
+        code_generation.ptx_of("define float @f() {\n ret float %z\n}", CodeTarget("sm_80"))
 
 
 @pytest.mark.parametrize(

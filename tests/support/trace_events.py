@@ -224,6 +224,10 @@ def _is_over(old: Slice, new: Slice) -> bool:
     return old.end < new.start or (old.end == new.start and (old.start < old.end or new.start < new.end))
 
 
+MAY_END_IN_A_WAIT = "arrives"
+"""The arrows that may end in a slice which began before theirs: a wait, for what then arrives."""
+
+
 def _connect(event: Event, stack: list[Slice], flows: dict[tuple[int, str, str], _Flow], reading: Reading) -> None:
     number = event["id"]
     key = (int(number, 16) if isinstance(number, str) else number, event["cat"], event["name"])
@@ -240,4 +244,6 @@ def _connect(event: Event, stack: list[Slice], flows: dict[tuple[int, str, str],
         return
     flow = flows[key]
     flow.has_ended = True
+    if flow.source.start > top.start and event["cat"] != MAY_END_IN_A_WAIT:
+        reading.problems.append(f"flow {key} is drawn from {top} to {flow.source}, the wrong way round")
     reading.arrows.append(Arrow(flow.event, flow.source, top))

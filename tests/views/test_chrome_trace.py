@@ -231,6 +231,10 @@ WRONG_TRACES: dict[str, tuple[Callable[[], list[Event]], str]] = {
         lambda: [*EVENTS, {**flow("f", 4, 11, 8), "bp": "e"}],
         "flow (8, 'c', 'n') ends before it begins",
     ),
+    "a flow against the time": (
+        lambda: [*EVENTS, flow("s", 3, 3, 8), {**flow("f", 6, 4, 8), "bp": "e"}, complete("first", 6, 1, 9), SIXTH],
+        "flow (8, 'c', 'n') is drawn from 'first' [1000, 10000) ns to 'inner' [2000, 5500) ns, the wrong way round",
+    ),
 }
 SIXTH = metadata("thread_name", 6, "w")
 

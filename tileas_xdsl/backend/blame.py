@@ -17,13 +17,13 @@ from xdsl.traits import IsTerminator
 from tileas_xdsl.backend.code_generation import generate
 from tileas_xdsl.backend.llvm_ir import llvm_ir_of
 from tileas_xdsl.backend.llvm_ir.instructions import CONSTANTS
-from tileas_xdsl.backend.nvptx import Chip
+from tileas_xdsl.backend.nvptx import CodeTarget
 
 NO_CANDIDATES = (ModuleOp, llvm.FuncOp, llvm.GlobalOp, llvm.CallOp, llvm.AllocaOp)
 """Ops that name others, or that always have code."""
 
 
-def culprit(module: ModuleOp, chip: Chip) -> tuple[Operation, str] | None:
+def culprit(module: ModuleOp, chip: CodeTarget) -> tuple[Operation, str] | None:
     """The first op in the program that has no code on `chip` even alone, and LLVM's reason; None if there is none."""
     candidates = list(_one_of_each_kind(module))
     if not candidates:
@@ -34,7 +34,7 @@ def culprit(module: ModuleOp, chip: Chip) -> tuple[Operation, str] | None:
     return candidates[len(generated.outputs)], generated.reason
 
 
-def has_code(op: Operation, chip: Chip) -> bool:
+def has_code(op: Operation, chip: CodeTarget) -> bool:
     """Whether `op` alone has code on `chip`."""
     return generate([llvm_ir_of(_alone(op))], chip).reason is None
 

@@ -21,7 +21,7 @@ from tempfile import TemporaryFile
 
 from tileas_xdsl.backend import code_generation_child
 from tileas_xdsl.backend.code_generation_child import NO_LLVMLITE, SEPARATOR
-from tileas_xdsl.backend.nvptx import TRIPLE, Chip
+from tileas_xdsl.backend.nvptx import TRIPLE, CodeTarget
 from tileas_xdsl.diagnostics import Error
 
 PIP_COMMAND = "pip install 'tileas-xdsl[ptx]'"
@@ -47,7 +47,7 @@ class Generated:
     """Why the next one has none; None if all have."""
 
 
-def ptx_of(llvm_ir: str, chip: Chip, *, level: int = 2) -> str:
+def ptx_of(llvm_ir: str, chip: CodeTarget, *, level: int = 2) -> str:
     """The PTX of a module for a chip, optimised at `level`; raises `CodeGenerationError`."""
     generated = generate([llvm_ir], chip, level=level)
     if generated.reason is not None:
@@ -55,7 +55,7 @@ def ptx_of(llvm_ir: str, chip: Chip, *, level: int = 2) -> str:
     return generated.outputs[0]
 
 
-def generate(texts: Sequence[str], chip: Chip, *, level: int = 2) -> Generated:
+def generate(texts: Sequence[str], chip: CodeTarget, *, level: int = 2) -> Generated:
     """Translate one text after the other in one child, up to the first that ends it."""
     command = [sys.executable, "-m", code_generation_child.__name__, TRIPLE, chip.name, chip.features, str(level)]
     with TemporaryFile() as given:  # a pipe takes 512 bytes at a time, and the child would wake up for each

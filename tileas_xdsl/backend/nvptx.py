@@ -1,9 +1,8 @@
 """
-NVIDIA's targets: the words of a chip, and the version of PTX that its instructions need.
+NVIDIA's chips in the words of LLVM and ptxas. What a chip has, and its version of PTX, is in `targets.chips`.
 
 The version that LLVM takes for a chip by itself is the oldest that knows the chip. Forms of instructions that came
-later (bulk copies within a block, mbarriers of relaxed order) then do not select. So each chip has a version here that
-has them all.
+later (bulk copies within a block, mbarriers of relaxed order) then do not select. So the version is always stated.
 
 Source: LLVM, "User Guide for NVPTX Back-end"; the PTX ISA, "Release History".
 """
@@ -18,7 +17,7 @@ TRIPLE = "nvptx64-nvidia-cuda"
 
 
 @dataclass(frozen=True)
-class Chip:
+class CodeTarget:
     """A chip in the words of LLVM and ptxas; `problem` says what is wrong with its name."""
 
     name: str
@@ -29,12 +28,13 @@ class Chip:
         return f"+ptx{PTX_VERSIONS[self.name]}"
 
     @property
-    def with_own_instructions(self) -> Chip | None:
+    def with_own_instructions(self) -> CodeTarget | None:
         """
         The same chip with the instructions that no later chip has (PTX ISA, "Target ISA Notes"); None if there are
-        none, or this is it already."""
+        none, or this is it already.
+        """
         name = f"{self.name}a"
-        return Chip(name) if name in PTX_VERSIONS else None
+        return CodeTarget(name) if name in PTX_VERSIONS else None
 
     @property
     def problem(self) -> str | None:

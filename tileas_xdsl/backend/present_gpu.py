@@ -11,7 +11,7 @@ import ctypes
 import os
 import sys
 
-from tileas_xdsl.backend.nvptx import PTX_VERSIONS
+from tileas_xdsl.targets.chips import PTX_VERSIONS
 
 LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 MAJOR, MINOR = 75, 76

@@ -14,7 +14,7 @@ from xdsl.utils.target import Target
 from tileas_xdsl.backend.blame import culprit, has_code
 from tileas_xdsl.backend.code_generation import CodeGenerationError, MissingLLVMError, ptx_of
 from tileas_xdsl.backend.llvm_ir import llvm_ir_of
-from tileas_xdsl.backend.nvptx import Chip
+from tileas_xdsl.backend.nvptx import CodeTarget
 from tileas_xdsl.backend.shared_memory import refuse_too_much
 from tileas_xdsl.diagnostics import Error, refuse
 
@@ -43,7 +43,7 @@ class PTXTarget(Target):
 
 def ptx_of_module(module: ModuleOp, arch: str) -> str:
     """The PTX of a module of `llvm` for the chip `arch`; an op without an instruction there is refused by name."""
-    chip = Chip(arch)
+    chip = CodeTarget(arch)
     if chip.problem is not None:
         raise NoPTXError(f"error: {chip.problem}")
     text = llvm_ir_of(module)
@@ -60,7 +60,7 @@ def ptx_of_module(module: ModuleOp, arch: str) -> str:
         refuse(op, f"has no instruction on {arch}: {reason}", _way_out(op, chip))
 
 
-def _way_out(op: Operation, chip: Chip) -> str:
+def _way_out(op: Operation, chip: CodeTarget) -> str:
     """What to do about an op without an instruction: some are of one chip alone, and of no later one."""
     own = chip.with_own_instructions
     if own is not None and has_code(op, own):

@@ -23,7 +23,7 @@ from tileas_xdsl.analysis.memory.program_axes import TileAxis, program_axes
 from tileas_xdsl.backend.contract import ProgramAxis
 from tileas_xdsl.backend.launch import contracts_of
 from tileas_xdsl.backend.llvm_ir import llvm_ir_of
-from tileas_xdsl.backend.nvptx import Chip
+from tileas_xdsl.backend.nvptx import CodeTarget
 from tileas_xdsl.backend.ptx_target import ptx_of_module
 from tileas_xdsl.backend.ptxas import Assembled, AssemblerError, KernelReport, assemble, find_ptxas
 from tileas_xdsl.diagnostics import op_name
@@ -97,7 +97,7 @@ def refuse_what_cannot_be_had(arguments: argparse.Namespace, kind: str | None) -
 
 def refuse_what_no_chip_has(target: str, threads: int) -> None:
     """Raises `InputError` for a target that no PTX is written for, and for a block that there is on none."""
-    problem = Chip(target).problem
+    problem = CodeTarget(target).problem
     if problem is not None:
         raise InputError([f"error: {problem}"])
     if not 1 <= threads <= 1024:

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tileas_xdsl.backend.nvptx import PTX_VERSIONS
 from tileas_xdsl.backend.present_gpu import present_chip
 from tileas_xdsl.dialects.nv_tileaa.attributes import compute_capability_of
 from tileas_xdsl.interfaces import functions_in
-from tileas_xdsl.targets.chips import capability_of
+from tileas_xdsl.targets.chips import PTX_VERSIONS, capability_of
 from tileas_xdsl.tools.errors import InputError
 
 DEFAULT_CHIP = "sm_90a"
