@@ -114,6 +114,100 @@ print("right")
     assert said(script, driver, tmp_path) == ["right"]
 
 
+CUPY = """
+import threading, types
+
+class ndarray:
+    '''An array of a library whose arrays are read without DLPack.'''
+    def __init__(self, array):
+        self.array, self.shape, self.strides, self.ndim = array, array.shape, array.strides, array.ndim
+        self.dtype, self.data = array.dtype, types.SimpleNamespace(ptr=array.ctypes.data, device_id=0)
+        self.__cuda_array_interface__ = OnGPU(array).__cuda_array_interface__
+    def __index__(self):
+        return int(self.array)
+
+ndarray.__module__ = "cupy"
+current = types.SimpleNamespace(ptr=0x77)
+sys.modules["cupy"] = types.SimpleNamespace(cuda=types.SimpleNamespace(get_current_stream=lambda: current))
+
+def doubled(rows, **options):
+    a, b = np.random.default_rng(rows).random((rows, 8), np.float32), np.zeros((rows, 8), np.float32)
+    scale[1](ndarray(a), ndarray(b), rows, **options)
+    return np.array_equal(b, 2 * a)
+"""
+
+
+def test_a_launch_like_an_earlier_one_passes_its_own_addresses_and_numbers(driver: Path, tmp_path: Path) -> None:
+    script = f"""{CUPY}
+print([doubled(rows) for rows in (7, 3, 7, 7, 3)], len(scale._launchable._ready))
+a, b = (np.arange(56, dtype=np.float32).reshape(7, 8) for _ in range(2))
+for n in (0, 2, 7):
+    b[:] = 0
+    scale(out=ndarray(b), n=n, src=ndarray(a))
+    print(np.array_equal(b[:n], 2 * a[:n]), b[n:].any())
+b[:] = 0
+scale[lambda given: given["n"].array + 1](ndarray(a), ndarray(b), ndarray(np.array(7)))
+print(np.array_equal(b, 2 * a), len(scale._launchable._ready))
+"""
+    assert said(script, driver, tmp_path) == [
+        "[True, True, True, True, True] 2",
+        *["True False"] * 3,
+        "True 2",
+    ]
+
+
+def test_what_does_not_fit_is_refused_behind_a_launch_that_fits(driver: Path, tmp_path: Path) -> None:
+    script = f"""{CUPY}
+doubled(7)
+a = ndarray(src)
+refused(lambda: scale[1](ndarray(np.zeros(57, np.float32)[1:].reshape(7, 8)), a, 7))
+refused(lambda: scale[1](a, a, 1 << 70))
+refused(lambda: scale[0](a, a, 7))
+refused(lambda: scale[1](a, a, 1.5))
+refused(lambda: scale[1](ndarray(src.T.copy().T), a, 7))
+current.ptr = 0x78
+refused(lambda: scale[1](a, a, 7))
+print(doubled(7, stream=0x77))
+"""
+    assert said(script, driver, tmp_path) == [
+        "ArgumentError: 'src' begins at no multiple of 16 bytes",
+        f"ArgumentError: 'n' is {1 << 70}, which is no number of type i64",
+        "ArgumentError: a grid has 1 to 2,147,483,647 blocks along x, not 0",
+        "ArgumentError: 'n' is a number of type i64, and float is given",
+        "ArgumentError: the elements of a row of 'src' are 7 apart: make it contiguous",
+        "GPUError: @scale: cuLaunchKernel: invalid argument (1)",
+        "True",
+    ]
+
+
+def test_threads_launch_at_the_same_time(driver: Path, tmp_path: Path) -> None:
+    """Each has cells of its own, and gets the context of the GPU at its first launch."""
+    script = f"""{CUPY}
+sys.setswitchinterval(1e-6)
+found = []
+doubled(7)
+work = lambda rows: found.append(all(doubled(rows) for _ in range(200)))
+threads = [threading.Thread(target=work, args=(rows,)) for rows in (7, 7, 5, 7)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(found)
+"""
+    assert said(script, driver, tmp_path) == ["[True, True, True, True]"]
+
+
+def test_maps_follow_the_addresses_of_later_launches(driver: Path, tmp_path: Path) -> None:
+    script = f"""{CUPY}{MAP}
+xs = [np.zeros((4, 16), np.float32) for _ in range(3)]
+words = np.zeros(7, np.float32)
+for x in (*xs, *xs):
+    kernel.start(1, (ndarray(x), ndarray(words)))
+(ready,) = kernel._ready.values()
+(_, _, maps), = ready.cells.maps
+print(sorted(maps._made) == sorted(x.ctypes.data for x in xs), words.tolist())
+"""
+    assert said(script, driver, tmp_path) == ["True [2.0, 16.0, 4.0, 8.0, 4.0, 3.0, 100000.0]"]
+
+
 LAUNCHES = {
     "an array of the host": (
         "scale[1](src, OnGPU(out), n=5)",

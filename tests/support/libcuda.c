@@ -9,13 +9,14 @@
 #define OK 0
 #define INVALID 1
 #define NO_DEVICE 100
+#define INVALID_CONTEXT 201
 #define NOT_FOUND 500
 
 #define OUT_OF_MEMORY 2
 #define ILLEGAL_ADDRESS 700
 
 static int64_t most_shared = 48 * 1024;
-static void *current;
+static __thread void *current;
 
 /* What goes wrong: the environment says it. */
 static int mood(const char *what) {
@@ -52,6 +53,13 @@ int cuDeviceGetAttribute(int *number, int attribute, int device) {
 int cuDeviceGetName(char *name, int size, int device) { snprintf(name, size, "a stand-in %d", device); return OK; }
 int cuDevicePrimaryCtxRetain(void **context, int device) { (void)device; *context = (void *)1; return OK; }
 int cuCtxSetCurrent(void *context) { current = context; return context ? OK : INVALID; }
+int cuThreadExchangeStreamCaptureMode(int *mode) {
+  static int now;
+  int before = now;
+  now = *mode;
+  *mode = before;
+  return OK;
+}
 int cuCtxGetCurrent(void **context) { *context = current; return OK; }
 int cuCtxSynchronize(void) { return mood("fault") ? ILLEGAL_ADDRESS : OK; }
 int cuGetErrorString(int status, const char **text) {
@@ -105,6 +113,7 @@ int cuTensorMapEncodeTiled(uint64_t *map, int type, unsigned rank, uint64_t addr
    the shared memory of the launch. */
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared, void *stream, void **parameters, void **extra) {
+  if (!current) return INVALID_CONTEXT;
   if ((stream && stream != (void *)0x77) || extra || gx * gy * gz == 0 || bx * by * bz == 0 || shared > most_shared) return INVALID;
   if (function == (void *)2) {
     const uint64_t *map = parameters[0];

@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from tileas_xdsl.diagnostics import Error
 
 VARIABLE = "TILEAS_PTXAS"
 WHEELS = ("nvidia/cu13/bin", "nvidia/cuda_nvcc/bin", "triton/backends/nvidia/bin")
-"""Where wheels put it, below the site-packages."""
+"""Where wheels put it, below a folder from which Python imports."""
 PIP_COMMAND = "pip install nvidia-cuda-nvcc-cu12"
 
 
@@ -83,8 +84,8 @@ def _candidates() -> Iterator[str]:
     on_path = shutil.which("ptxas")
     if on_path is not None:
         yield on_path
-    site = Path(sysconfig.get_paths()["platlib"])
-    yield from (str(site / wheel / "ptxas") for wheel in WHEELS)
+    for site in dict.fromkeys((sysconfig.get_paths()["platlib"], *sys.path)):
+        yield from (str(Path(site) / wheel / "ptxas") for wheel in WHEELS)
 
 
 def assemble(ptx: str, arch: str, ptxas: str) -> Assembled:

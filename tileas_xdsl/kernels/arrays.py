@@ -2,7 +2,7 @@
 What is known of an array of whichever library: where it begins, its sizes, strides, element type and device.
 
 Arrays of numpy are read as they are, those of other libraries by DLPack (torch gives bf16 and f8 by it alone), else by
-`__cuda_array_interface__`. Nothing is copied and nothing waited for.
+`__cuda_array_interface__`. Nothing is copied, and nothing waited for but arrays of jax that are still being made.
 
 Sources: DLPack, "dlpack.h"; Numba, "CUDA Array Interface (Version 3)".
 """
@@ -120,12 +120,20 @@ ctypes.pythonapi.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_cha
 
 
 def _of_dlpack(value: Any) -> Array:
-    kind, number = value.__dlpack_device__()
+    try:
+        kind, number = value.__dlpack_device__()
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:  # an array without memory, for one
+        raise ArgumentError(f"an array of {type(value).__name__} cannot be handed over: {error}") from None
     on_host = int(kind) in (CPU, PINNED)
     if not on_host and int(kind) not in (CUDA, MANAGED):
         raise ArgumentError(f"an array is on a device of DLPack's kind {int(kind)}: neither a GPU nor the CPU")
+    made_by_jax = type(value).__module__.startswith("jax")
     try:
-        capsule = value.__dlpack__() if on_host else value.__dlpack__(stream=NO_STREAM)
+        if made_by_jax:
+            value.block_until_ready()  # it computes on streams that no caller knows
+        elif getattr(value, "requires_grad", False):
+            value = value.detach()
+        capsule = value.__dlpack__() if on_host or made_by_jax else value.__dlpack__(stream=NO_STREAM)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise ArgumentError(f"an array of {type(value).__name__} cannot be handed over: {error}") from None
     tensor = _Tensor.from_address(_pointer_of(capsule, b"dltensor"))
@@ -141,7 +149,7 @@ def _of_dlpack(value: Any) -> Array:
         type=CODES[code].format(bits),
         item_bytes=max(bits // 8, 1),
         device=None if on_host else int(number),
-        is_writable=not type(value).__module__.startswith("jax"),
+        is_writable=not made_by_jax,
     )
 
 

@@ -49,6 +49,12 @@ def array_name(name: str, names: Sequence[str]) -> str:
     return first if first in names else name
 
 
+def in_order(contract: KernelContract, given: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+    """What a caller passes, in the order of `names_of`. Raises `ArgumentError` for what is missing, or too much."""
+    values = _by_name(contract, given, named)
+    return [values[name] for name in names_of(contract)]
+
+
 def bound(contract: KernelContract, given: Sequence[Any], named: Mapping[str, Any]) -> Bound:
     """The arguments of a launch. Raises `ArgumentError`, which names the parameter, for what the contract forbids."""
     values = _by_name(contract, given, named)
@@ -58,7 +64,7 @@ def bound(contract: KernelContract, given: Sequence[Any], named: Mapping[str, An
         name = array_name(parameter.name, list(values))
         if isinstance(parameter, Number):
             if parameter.of is None:
-                numbers[name] = _number(parameter, values[name])
+                numbers[name] = number_in(parameter, values[name])
             continue
         if name not in arrays:
             arrays[name] = _array(name, values[name])
@@ -84,9 +90,10 @@ def _by_name(contract: KernelContract, given: Sequence[Any], named: Mapping[str,
     return values
 
 
-def _number(parameter: Number, value: Any) -> int | float:
+def number_in(parameter: Number, value: Any) -> int | float:
+    """The number that a caller passes. Raises `ArgumentError` for one that the parameter's type does not have."""
     name, kind = parameter.name, parameter.type
-    if array_of(value) is not None and getattr(value, "ndim", 1) != 0:
+    if type(value) not in (int, float) and array_of(value) is not None and getattr(value, "ndim", 1) != 0:
         raise ArgumentError(f"'{name}' is a number of type {kind}, and an array is given")
     try:
         if kind.startswith(("f", "bf")):

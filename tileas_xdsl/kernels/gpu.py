@@ -14,19 +14,20 @@ from __future__ import annotations
 import ctypes
 import re
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from math import prod
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
 from tileas_xdsl.backend.contract import MAP_ALIGNMENT, MAP_BYTES, KernelContract, Number, TensorMap
 from tileas_xdsl.diagnostics import Error
 from tileas_xdsl.kernels.arrays import Array, dense
-from tileas_xdsl.kernels.binding import Bound, Grid, array_name, number_of
+from tileas_xdsl.kernels.binding import Bound, Grid, array_name, bound, grid_of, names_of, number_in, number_of
+from tileas_xdsl.kernels.repeated import Cells, read
 from tileas_xdsl.machine.arguments import ArgumentError
 
 PIP_COMMAND = "pip install 'tileas-xdsl[gpu]'"
@@ -38,6 +39,9 @@ DYNAMIC_SHARED = 8
 WITHOUT_ASKING = 48 * 1024
 """Bytes of dynamic shared memory that a launch gets without being allowed them."""
 OUT_OF_MEMORY = 2
+OF_ANOTHER_CONTEXT = (201, 400, 709)
+"""What a launch gives in no context or in another one than that of its function: `INVALID_CONTEXT`, `INVALID_HANDLE`,
+`CONTEXT_IS_DESTROYED`."""
 FAULTS = (700, 702, 714, 715, 716, 717, 718, 719)
 """What a kernel may do that ends its context: illegal addresses, timeouts, instructions and so on."""
 MAP_TYPES = {"i16": 1, "i32": 3, "i64": 5, "f16": 6, "f32": 7, "f64": 8, "bf16": 9}
@@ -107,20 +111,27 @@ def _call(kernel: str, function: str, *arguments: Any) -> Any:
     What a function of the driver gives. Raises `KernelFaultError` where a kernel has ended the context, and `GPUError`
     for anything else.
     """
+    _require_use()
+    status, *rest = getattr(_driver(), function)(*arguments)
+    if int(status):
+        _raise_for(kernel, function, int(status))
+    return rest[0] if len(rest) == 1 else tuple(rest)
+
+
+def _require_use() -> None:
+    """Raises `KernelFaultError` if a kernel has ended the context."""
     if LOST.said:
         raise KernelFaultError(f"the GPU cannot be used by this process any more, since {LOST.said[0]}")
-    driver = _driver()
-    status, *rest = getattr(driver, function)(*arguments)
-    number = int(status)
-    if number in FAULTS:
-        text = _text(driver, number)
+
+
+def _raise_for(kernel: str, function: str, status: int) -> NoReturn:
+    text = _text(_driver(), status)
+    if status in FAULTS:
         LOST.said.append(f"@{kernel} or a kernel before it has faulted: {text}")
         raise KernelFaultError(
             f"@{kernel} or a kernel before it has faulted: {text}; `tileas check` of its program may find the cause"
         )
-    if number:
-        raise GPUError(f"@{kernel}: {function}: {_text(driver, number)}")
-    return rest[0] if len(rest) == 1 else tuple(rest)
+    raise GPUError(f"@{kernel}: {function}: {text}")
 
 
 @dataclass(frozen=True)
@@ -159,7 +170,31 @@ class Launchable:
     def __init__(self, contract: KernelContract, target: str, code: Callable[[], bytes], static_shared: int) -> None:
         self._contract, self._target, self._code, self._static_shared = contract, target, code, static_shared
         self._functions: dict[int, Any] = {}
-        self._maps: dict[tuple[object, ...], Any] = {}
+        self._ready: dict[Hashable, Ready] = {}
+        self._grids: dict[Hashable, Grid] = {}
+        self._shape = (*(contract.block or (1, 1, 1)), contract.dynamic_shared_bytes or 0)
+
+    def start(self, asked: Any, values: Sequence[Any], stream: Any = None) -> None:
+        """
+        Start the kernel on arrays and numbers in the order of `names_of`, with a grid as `grid_of` takes it.
+
+        A launch like an earlier one is not held against the contract again; see `repeated`. Raises what `launch`
+        raises.
+        """
+        found = read(values)
+        if found is None:
+            passed = bound(self._contract, values, {})
+            self.launch(passed, grid_of(self._contract, asked, passed), stream)
+            return
+        kinds, contents = found
+        ready = self._ready.get(kinds)
+        if ready is None or not ready.cells.fill(contents):
+            ready = self._ready_for(kinds, values)
+        grid = ready.grid if asked is None else self._grids.get(asked) if type(asked) in (int, tuple) else None
+        if grid is None:
+            grid = self._grid(asked, values)
+        where = _current_stream(ready.library, ready.number) if stream is None else _handle(stream)
+        self._fire(ready.number, ready.function, grid, ready.cells.pointers, where)
 
     def launch(self, arguments: Bound, grid: Grid, stream: Any = None) -> None:
         """
@@ -169,14 +204,41 @@ class Launchable:
         """
         number = _number_of_device(arguments.arrays)
         function = self._function(number)
-        holders = [self._value(parameter, arguments) for parameter in self._contract.parameters]
-        pointers = (ctypes.c_void_p * max(len(holders), 1))(*(pointer for _, pointer in holders))
-        block, shared = self._contract.block, self._contract.dynamic_shared_bytes
-        assert block is not None, "the function is not loaded without"
-        where = _stream(stream, arguments.values, number)
-        _call(
-            self._contract.name, "cuLaunchKernel", function, *grid, *block, shared, where, ctypes.addressof(pointers), 0
+        where = _current_stream(_library(arguments.values.values()), number) if stream is None else _handle(stream)
+        cells = self._cells(arguments)
+        self._fire(number, function, grid, cells.pointers, where)
+
+    def _fire(self, number: int, function: Any, grid: Grid, pointers: Any, stream: int) -> None:
+        """Launch; where the thread is in another context, the driver says so, and it gets that of the GPU."""
+        name, room = self._contract.name, ctypes.addressof(pointers)
+        _require_use()
+        (status,) = _driver().cuLaunchKernel(function, *grid, *self._shape, stream, room, 0)
+        if int(status) in OF_ANOTHER_CONTEXT:
+            _call(name, "cuCtxSetCurrent", device(number).context)
+            (status,) = _driver().cuLaunchKernel(function, *grid, *self._shape, stream, room, 0)
+        if int(status):
+            _raise_for(name, "cuLaunchKernel", int(status))
+
+    def _ready_for(self, kinds: Hashable, values: Sequence[Any]) -> Ready:
+        passed = bound(self._contract, values, {})
+        number = _number_of_device(passed.arrays)
+        ready = Ready(
+            cells=self._cells(passed),
+            number=number,
+            function=self._function(number),
+            grid=grid_of(self._contract, None, passed) if self._contract.programs is not None else None,
+            library=_library(values),
         )
+        if len(self._ready) >= MOST_READY:
+            self._ready.clear()
+        self._ready[kinds] = ready
+        return ready
+
+    def _grid(self, asked: Any, values: Sequence[Any]) -> Grid:
+        grid = grid_of(self._contract, asked, bound(self._contract, values, {}))
+        if type(asked) in (int, tuple) and len(self._grids) < MOST_READY:
+            self._grids[asked] = grid
+        return grid
 
     def run(self, arguments: Bound, grid: Grid) -> None:
         """Run the kernel on copies of arrays of numpy, wait for it, and copy back what it computed."""
@@ -233,38 +295,87 @@ class Launchable:
             raise GPUError(
                 f"a block of @{contract.name} has {total:,} bytes of shared memory, and this GPU {gpu.shared_bytes:,}"
             )
-        module = _call(contract.name, "cuModuleLoadData", self._code())
-        function = _call(contract.name, "cuModuleGetFunction", module, contract.name.encode())
+        with _while_a_graph_is_captured():
+            module = _call(contract.name, "cuModuleLoadData", self._code())
+            function = _call(contract.name, "cuModuleGetFunction", module, contract.name.encode())
         if shared > WITHOUT_ASKING:
             attribute = _driver().CUfunction_attribute(DYNAMIC_SHARED)
             _call(contract.name, "cuFuncSetAttribute", function, attribute, shared)
         return function
 
-    def _value(self, parameter: Any, arguments: Bound) -> tuple[Any, int]:
-        """What holds the value of a parameter, and its address."""
-        name = array_name(parameter.name, list(arguments.arrays))
-        if isinstance(parameter, TensorMap):
-            held = self._map(parameter, arguments.arrays[name])
-            return held, ctypes.addressof(held)
-        if not isinstance(parameter, Number):
-            value = ctypes.c_uint64(arguments.arrays[name].address)
-        elif parameter.of is not None:
-            value = NUMBERS[parameter.type](number_of(parameter, arguments.arrays[name]))
-        else:
-            value = NUMBERS[parameter.type](arguments.numbers[name])
-        return value, ctypes.addressof(value)
+    def _cells(self, arguments: Bound) -> Cells:
+        """The cells of a launch with these arguments."""
+        places = {name: place for place, name in enumerate(names_of(self._contract))}
+        addresses: list[tuple[int, Any]] = []
+        numbers: list[tuple[int, Callable[[Any], Any], Any]] = []
+        maps: list[tuple[int, int, Callable[[int], Any]]] = []
+        held: list[Any] = []
+        where: list[int] = []
+        for index, parameter in enumerate(self._contract.parameters):
+            name = array_name(parameter.name, list(arguments.arrays))
+            if isinstance(parameter, TensorMap):
+                map_at = _Maps(self._contract.name, parameter, arguments.arrays[name])
+                maps.append((places[name], index, map_at))
+                where.append(map_at(arguments.arrays[name].address))
+                continue
+            if not isinstance(parameter, Number):
+                cell = ctypes.c_uint64(arguments.arrays[name].address)
+                addresses.append((places[name], cell))
+            elif parameter.of is not None:
+                cell = NUMBERS[parameter.type](number_of(parameter, arguments.arrays[name]))
+            else:
+                cell = NUMBERS[parameter.type](arguments.numbers[name])
+                numbers.append((places[name], _word_of(parameter), cell))
+            held.append(cell)
+            where.append(ctypes.addressof(cell))
+        pointers = (ctypes.c_void_p * max(len(where), 1))(*where)
+        return Cells(pointers=pointers, addresses=addresses, maps=maps, numbers=numbers, kept=held)
 
-    def _map(self, parameter: TensorMap, array: Array) -> Any:
-        key = (parameter.name, array.address, array.shape, array.strides)
-        if key not in self._maps:
-            if len(self._maps) >= MOST_MAPS:
-                self._maps.clear()
-            self._maps[key] = _encoded(self._contract.name, parameter, array)
-        return self._maps[key]
+
+@dataclass(frozen=True, kw_only=True)
+class Ready:
+    """A launch with arguments of certain kinds."""
+
+    cells: Cells
+    number: int
+    """Of the GPU."""
+    function: Any
+    grid: Grid | None
+    """The one that follows from the arrays, if one does."""
+    library: str
+    """Whose current stream it is."""
 
 
+def _word_of(parameter: Number) -> Callable[[Any], Any]:
+    """What makes the word that is passed of a number."""
+    made = NUMBERS[parameter.type]
+    if isinstance(made, type) and parameter.type != "i1":
+        return lambda value: number_in(parameter, value)
+    return lambda value: made(number_in(parameter, value)).value
+
+
+class _Maps:
+    """The tensor maps of arrays that differ in their addresses alone."""
+
+    def __init__(self, kernel: str, parameter: TensorMap, array: Array) -> None:
+        self._kernel, self._parameter, self._array = kernel, parameter, array
+        self._made: dict[int, tuple[int, Any]] = {}
+
+    def __call__(self, address: int) -> int:
+        """Where the tensor map of the array at `address` is."""
+        found = self._made.get(address)
+        if found is None:
+            if len(self._made) >= MOST_MAPS:
+                self._made.clear()
+            made = _encoded(self._kernel, self._parameter, replace(self._array, address=address))
+            found = self._made[address] = (ctypes.addressof(made), made)
+        return found[0]
+
+
+MOST_READY = 256
+"""Kinds of arguments, and grids, for which a kernel keeps what it passes."""
 MOST_MAPS = 256
-"""Of a kernel are kept: the arrays of a loop are the same again and again."""
+"""Of a parameter are kept: the arrays of a loop are the same again and again."""
 ENCODE = ctypes.CFUNCTYPE(
     ctypes.c_int,
     *(ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.c_uint64),
@@ -309,6 +420,21 @@ def _encoded(kernel: str, parameter: TensorMap, array: Array) -> Any:
     return made
 
 
+@contextmanager
+def _while_a_graph_is_captured() -> Generator[None]:
+    """Let this thread do what touches no stream, such as to load code, while one of its streams is captured."""
+    relaxed = _driver().CUstreamCaptureMode(RELAXED)
+    before = _call("?", "cuThreadExchangeStreamCaptureMode", relaxed)
+    try:
+        yield
+    finally:
+        _driver().cuThreadExchangeStreamCaptureMode(before)
+
+
+RELAXED = 2
+"""`CU_STREAM_CAPTURE_MODE_RELAXED`"""
+
+
 def _require_chip(name: str, target: str, gpu: Device) -> None:
     """Raises `GPUError` for code that this GPU does not run: cubins run on later chips of the same generation only."""
     found = re.fullmatch(r"sm_(\d+)(\d)([af]?)", target)
@@ -332,17 +458,26 @@ def _number_of_device(arrays: Mapping[str, Array]) -> int:
     return next((number for number in numbers if number is not None), 0)
 
 
-def _stream(asked: Any, values: Mapping[str, Any], number: int) -> int:
-    """The handle of a stream: the one that is asked for, else the current one of the library that made the arrays."""
-    if asked is not None:
-        return _handle(asked)
-    for value in values.values():
-        library = type(value).__module__.partition(".")[0]
-        if library == "torch":
-            return int(sys.modules["torch"].cuda.current_stream(number).cuda_stream)
-        if library == "cupy":
-            return int(sys.modules["cupy"].cuda.get_current_stream().ptr)
-    return 0
+def _library(values: Iterable[Any]) -> str:
+    """The first of torch and cupy that made one of the values; empty if neither did."""
+    libraries = (type(value).__module__.partition(".")[0] for value in values)
+    return next((library for library in libraries if library in CURRENT_STREAMS), "")
+
+
+def _current_stream(library: str, number: int) -> int:
+    return CURRENT_STREAMS[library](number) if library else 0
+
+
+def _stream_of_torch(number: int) -> int:
+    torch = sys.modules["torch"]
+    raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # what `current_stream` makes an object of
+    return raw(number) if raw is not None else int(torch.cuda.current_stream(number).cuda_stream)
+
+
+CURRENT_STREAMS: Mapping[str, Callable[[int], int]] = {
+    "torch": _stream_of_torch,
+    "cupy": lambda _: int(sys.modules["cupy"].cuda.get_current_stream().ptr),
+}
 
 
 def _handle(stream: Any) -> int:

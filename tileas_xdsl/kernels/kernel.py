@@ -26,7 +26,7 @@ from tileas_xdsl.backend.contract import ContractError, KernelContract
 from tileas_xdsl.backend.present_gpu import present_chip
 from tileas_xdsl.backend.ptxas import AssemblerError, assemble, find_ptxas
 from tileas_xdsl.checker.verdict.report import Report
-from tileas_xdsl.kernels.binding import bound, grid_of
+from tileas_xdsl.kernels.binding import bound, grid_of, in_order
 from tileas_xdsl.kernels.cache import Cache
 from tileas_xdsl.kernels.compiling import Compiled, Program, Request, compiled, program_in, stages_of
 from tileas_xdsl.kernels.gpu import Launchable
@@ -161,8 +161,8 @@ class Kernel:
 
     def launch(self, grid: Any, arguments: Sequence[Any], named: Mapping[str, Any], stream: Any = None) -> None:
         """What `Launch` does."""
-        passed = bound(self.contract, arguments, named)
-        self._launchable.launch(passed, grid_of(self.contract, grid, passed), stream)
+        values = in_order(self.contract, arguments, named) if named else arguments
+        self._launchable.start(grid, values, stream)
 
     @cached_property
     def _launchable(self) -> Launchable:
