@@ -50,6 +50,7 @@ from tileas_xdsl.machine.core.standings import Answer, Continuation
 from tileas_xdsl.machine.core.synchronization import GroupCondition, MarkSequence, Phase
 from tileas_xdsl.machine.core.violations import ViolationKind
 from tileas_xdsl.machine.meanings import async_
+from tileas_xdsl.machine.parts import rings
 
 PROGRAMS = sample(range(500), 50)
 DRAWN_BY_CHANCE = 0 if FULL else 2
@@ -60,6 +61,7 @@ POSSIBLE = {
     "tokens": {"race", "deadlock", "undrained"},
     "functions": {"race", "deadlock", "undrained"},
     "queues": {"race", "undrained"},
+    "tiles": {"race", "deadlock", "undrained"},
     "marks": {"race", "undrained"},
     "barriers": {"race", "deadlock", "undrained"},
     "expectations": {"race", "deadlock", "undrained"},
@@ -171,7 +173,7 @@ def test_agreement(model: str) -> None:
     assert min(tally.safe, tally.unsafe) * 4 >= tally.programs
     assert set(tally.kinds) <= POSSIBLE[model]
     assert set(tally.kinds) == POSSIBLE[model] or not FULL
-    assert (tally.explored > 0) == (model in ("queues", "barriers", "expectations"))
+    assert (tally.explored > 0) == (model in ("queues", "tiles", "barriers", "expectations"))
 
 
 def test_programs_follow_from_model_and_seed() -> None:
@@ -212,6 +214,7 @@ FAULTS: dict[str, tuple[str, object, str, Callable[[Method], Method]]] = {
         lambda original: lambda self, outstanding: original(self, max(outstanding - 1, 0)),
     ),
     "commits of other agents are known": ("queues", Mind, "knows_moments", lambda _: lambda self, moments: True),
+    "producers come in one order": ("tiles", rings, "come_for", lambda _: lambda *_: None),
     "phases are known": ("barriers", Phase, "all_known_to", lambda _: lambda self, mind: True),
     "nothing may precede a phase": ("barriers", Phase, "comes_after", lambda _: lambda self, agent, moment: True),
     "open phases stay open": ("barriers", deciding, "judge_open_phases", lambda _: lambda machine: None),

@@ -158,6 +158,7 @@ def test_json_holds_everything(run: Run) -> None:
         "verdict": "ran",
         "findings": [],
         "differences": {},
+        "open": [],
     }
     assert data["arrays"]["src"] == {"type": "float32", "shape": [8, 4], "data": IOTA.tolist()}
 

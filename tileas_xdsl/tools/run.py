@@ -6,7 +6,7 @@ input or an argument is wrong. 3: the time was up; then it says where the agents
 with status 0, all of them or none.
 
 `--expect` compares exactly unless a tolerance is given; two NaNs are equal. Where anything differs, nothing is written.
-A failed run prints no arrays.
+A failed run prints no arrays. What the order of the agents decides is named: another order may give other numbers.
 
 In `.npy` files bf16 and fp8 are raw bytes: numpy's format has no name for them. `--may-alias A,B` lets both begin at
 the same byte.
@@ -118,6 +118,8 @@ class Run:
     """What stopped it when the time was up; None where it ended by itself."""
     standing: tuple[str, ...] = ()
     """Where its agents stood then."""
+    left_open: tuple[str, ...] = ()
+    """What another order of the agents may decide otherwise, and the numbers with it."""
 
     @property
     def status(self) -> int:
@@ -243,7 +245,7 @@ def _run(
                 raise ArgumentError(f"'{wanted}' is no array here; there are: {', '.join(arrays) or 'none'}")
             if expectation is not None:
                 differences[wanted] = expectation.difference(arrays[wanted])
-    return Run(name, arrays, findings, differences, times)
+    return Run(name, arrays, findings, differences, times, left_open=tuple(outcome.machine.left_open))
 
 
 def _standing(machine: Machine) -> tuple[str, ...]:
@@ -279,6 +281,7 @@ def _as_lines(done: Run, source: Source) -> list[Line]:
     if done.times is not None:
         lines += [[], *timing_lines(done.times), []]
     lines += [[("stands: ", LABEL), (text, "")] for text in done.standing]
+    lines += [[("open: ", LABEL), (f"{text}; another order may give other numbers", "")] for text in done.left_open]
     return [*lines, [(done.verdict, "bold green" if done.status == RAN else "bold red")]]
 
 
@@ -303,6 +306,7 @@ def _as_data(done: Run, arguments: argparse.Namespace) -> dict[str, Any]:
         },
         "findings": [finding.as_data() for finding in done.findings],
         "differences": done.differences,
+        "open": list(done.left_open),
         **({"stands": list(done.standing)} if done.out_of_time is not None else {}),
         **({"time": done.times.as_data()} if done.times is not None else {}),
     }

@@ -34,6 +34,8 @@ def _waits_for_its_answer(run: Run, step: steps.Step) -> bool:
     match step:
         case steps.WaitPhase():
             return step.is_answer
+        case steps.TakeTurn():
+            return True
         case steps.AddToGroup():
             return step.rank is not None
         case steps.Allocate():
@@ -54,8 +56,8 @@ def _judge_left_over(run: Run) -> None:
         has_ended = thread.is_done and thread.mind.order[number] <= last.order[number]
         if not thread.code.is_empty and not has_ended:
             run.report(UNDRAINED, thread.code.name)
-    for number in run.program.left_over:
-        if run.counters[number].balance(last):
+    for number in run.program.counters:
+        if run.counters[number].balance(last) > 0:
             run.report(UNDRAINED, "what was published and not taken")
     if any(columns.taken for columns in run.columns.values()):
         run.report(UNDRAINED, "columns of tensor memory")

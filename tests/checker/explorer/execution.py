@@ -1,8 +1,8 @@
 """
 One run of a program, in an order of steps that somebody else decides.
 
-Two sorts of steps. The order of the *visible* ones decides something: arrivals, waits for phases, commits, what takes
-from counters, the end of copies that barriers count. A run asks before each of them who is next. All others depend on
+Two sorts of steps. The order of the *visible* ones decides something: arrivals, waits for phases, commits,
+the end of copies that barriers count. A run asks before each of them who is next. All others depend on
 what their thread has seen, or wait for what stays true once it is: each thread takes them at once. That accesses are
 among them is what clocks are for: two accesses without order are a race whichever comes first in the run.
 """
@@ -30,8 +30,6 @@ Visible = (
     | steps.Meet
     | steps.Commit
     | steps.WaitQueue
-    | steps.Take
-    | steps.Add
     | steps.Demand
     | steps.Allocate
     | steps.Free
@@ -90,7 +88,9 @@ class Run:
         """Block -> how many of its threads have returned."""
         self.queues: dict[int, Queue] = {}
         self.groups: dict[int, list[tuple[int, Mind]]] = {group: [] for group in program.groups}
-        self.counters = {n: Counter(n, start, program, self.size) for n, start in program.counters.items()}
+        self.lines: dict[int, tuple[int, Mind]] = {}
+        """For each line the next turn, and what the turns before it came after."""
+        self.counters = {n: Counter() for n in program.counters}
         of_async_proxy = {self.first_operation + n for n, each in program.operations.items() if each.is_async_proxy}
         self.histories = Histories(program.shared, frozenset(of_async_proxy))
         self.columns: dict[int, Columns] = {number: Columns(self.size) for number in program.tensor_memories}
@@ -184,7 +184,7 @@ class Run:
             return self.columns[step.memory].may_allocate(step)
         if isinstance(step, steps.Demand):
             return self.pools[step.pool].free >= step.amount and not self.has_twin_before(thread)
-        return not isinstance(step, steps.Take) or self.counters[step.counter].may_take()
+        return True
 
     def has_twin_before(self, thread: Going) -> bool:
         """Whether another thread stands at the same place that may as well go first."""
@@ -255,10 +255,6 @@ class Run:
             case steps.WaitQueue():
                 for batch in self.queue(step.queue).wait(self.search, step.count, number, mind, self.moment):
                     self.finish_operations(thread, batch)
-            case steps.Take():
-                self.counters[step.counter].take(self.search, number, mind, self.moment)
-            case steps.Add():
-                self.counters[step.counter].add(self.search, step.amount, number, mind, self.moment)
             case steps.Demand():
                 self.pools[step.pool].take(self.search, step.amount, number, mind, self.moment)
             case steps.Allocate() | steps.Free() | steps.Relinquish():
@@ -400,12 +396,17 @@ class Run:
                 return len(members) >= size and self.have_finished(tuple(member for member, _ in members))
             case steps.AddToGroup(group, _, rank):
                 return rank is None or self.next_rank(group) == rank
+            case steps.TakeTurn(line, turn):
+                return self.line(line)[0] == turn
             case steps.Unknown():
                 return False
             case steps.Leave(number):
                 return number not in thread.meetings or len(self.meetings[number].complete) > thread.meetings[number]
             case _:
                 return True
+
+    def line(self, number: int) -> tuple[int, Mind]:
+        return self.lines.get(number) or (0, Mind.of_size(self.size))
 
     def next_rank(self, group: int) -> int:
         """The rank of who becomes a member next; the size of the group is that of all who are too many."""
@@ -495,6 +496,18 @@ def _add_to_group(run: Run, thread: Going, step: steps.AddToGroup) -> None:
     run.overfull |= len(members) > run.program.groups[step.group]
 
 
+def _add(run: Run, thread: Going, step: steps.Add) -> None:
+    run.counters[step.counter].add(step.amount, thread.number, thread.mind)
+
+
+def _take_turn(run: Run, thread: Going, step: steps.TakeTurn) -> None:
+    """Turns follow each other; who takes one learns nothing of those before."""
+    turn, before = run.line(step.line)
+    thread.mind.follow(before)
+    thread.mind.tick(thread.number)
+    run.lines[step.line] = turn + 1, thread.mind.copy()
+
+
 def _join_group(run: Run, thread: Going, step: steps.JoinGroup) -> None:
     for member, adder in run.groups[step.group]:
         thread.mind.join(adder)
@@ -578,6 +591,8 @@ LOCAL: dict[type, Callable[[Run, Going, Any], None]] = {
     steps.Fork: _fork,
     steps.Join: _join,
     steps.AddToGroup: _add_to_group,
+    steps.Add: _add,
+    steps.TakeTurn: _take_turn,
     steps.JoinGroup: _join_group,
     steps.WaitOperations: _wait_operations,
     steps.Leave: _leave,

@@ -293,8 +293,6 @@ def _thing(step: Visible) -> tuple[str, int]:
             return "meeting", meeting
         case steps.Commit(queue) | steps.WaitQueue(queue):
             return "queue", queue
-        case steps.Take(counter) | steps.Add(counter):
-            return "counter", counter
         case steps.Demand(pool):
             return "pool", pool
         case steps.Allocate(memory) | steps.Free(memory) | steps.Relinquish(memory):

@@ -27,10 +27,12 @@ from tests.checker.explorer.statements import (
     copy,
     fetch,
     fresh,
+    get,
     inits,
     load,
     loop,
     maybe_unrolled,
+    put,
     some_accesses,
     store,
     task,
@@ -346,6 +348,67 @@ def _random_queue(rng: Random, length: int, depth: int = 0) -> list[Stmt]:
     return body
 
 
+# Queues of tiles ------------------------------------------------------------------------------------------------------
+
+
+def makes(*depths: int) -> list[Stmt]:
+    """Queues 0 and 1, of these depths."""
+    return [Stmt("make", [queue, depth]) for queue, depth in enumerate((*depths, 1, 1)[:2])]
+
+
+def a_queue_each(rng: Random) -> Source:
+    """Producers with a queue each; a consumer takes from one after the other, and reads what each has stored."""
+    bodies = [[store(0, at(agent)), put(agent), *([put(agent)] if rng.random() < 0.4 else [])] for agent in range(2)]
+    taker: list[Stmt] = []
+    for agent in rng.sample(range(2), 2):
+        taker += [*(get(agent) for s in bodies[agent] if s.kind == "put"), load(0, at(agent))]
+    return Source("tiles", [*makes(rng.randint(1, 2), rng.randint(1, 2)), agents(*bodies, taker)])
+
+
+def one_after_the_other(rng: Random) -> Source:
+    """Two producers for one queue; the second waits, by another queue, until the first is done."""
+    first = [store(0, at(0)), *[put(0)] * rng.randint(1, 2), put(1)]
+    second = [get(1), rng.choice((load, store))(0, at(0)), put(0)]
+    taken = sum(s.kind == "put" and s.numbers == [0] for s in [*first, *second])
+    taker = [*[get(0)] * taken, load(0, at(0))]
+    return Source("tiles", [*makes(rng.randint(1, 2), 1), agents(first, second, taker)])
+
+
+def in_line(rng: Random) -> Source:
+    """Two producers for one queue, whoever comes first; what they have stored is read when all is taken."""
+    bodies = [[store(0, at(agent)), put(0), *([put(0)] if rng.random() < 0.3 else [])] for agent in range(2)]
+    taken = sum(s.kind == "put" for body in bodies for s in body)
+    depth = 2 if taken > 2 else rng.randint(1, 2)
+    taker = [*[get(0)] * taken, *(load(0, at(agent)) for agent in range(2))]
+    return Source("tiles", [*makes(depth), agents(*bodies, taker)])
+
+
+def several_takers(rng: Random) -> Source:
+    """One producer, and consumers that take every tile each, and read what was stored before it."""
+    count, depth = rng.randint(1, 3), rng.randint(1, 2)
+    producer = [s for turn in range(count) for s in (store(0, at(turn)), put(0))]
+    takers = [[s for turn in range(count) for s in (get(0), load(0, at(turn)))] for _ in range(rng.choice((1, 2, 2)))]
+    return Source("tiles", [*makes(depth), agents(producer, *deepcopy(takers))])
+
+
+def open_line(rng: Random) -> Source:
+    """Two producers for one queue, and a consumer that expects one of them to be first; or a queue of one slot."""
+    bodies = [[store(0, at(agent)), *[put(0)] * rng.choice((1, 1, 2))] for agent in range(2)]
+    if rng.random() < 0.4:
+        bodies[0].append(put(1))
+    taken = sum(s.kind == "put" and s.numbers == [0] for body in bodies for s in body)
+    taker = [*[get(0)] * taken, load(0, at(1))]
+    taker.insert(rng.randint(0, taken), rng.choice((load(0, at(0)), store(1, at(0)))))
+    if len(bodies[0]) > 2 and bodies[0][-1].numbers == [1]:
+        taker.insert(rng.randint(0, len(taker)), get(1))
+    return Source("tiles", [*makes(rng.randint(1, 2), 1), agents(*bodies, taker)])
+
+
+def random_tiles(rng: Random) -> Source:
+    bodies = [[fresh(rng, "tiles") for _ in range(rng.randint(1, 3))] for _ in range(rng.choice((2, 2, 3)))]
+    return Source("tiles", [*makes(rng.randint(1, 2), rng.randint(1, 2)), agents(*bodies)])
+
+
 # Marks: transfers of one thread ---------------------------------------------------------------------------------------
 
 
@@ -518,6 +581,7 @@ FAMILIES: dict[str, tuple[Family, ...]] = {
         random_functions,
     ),
     "queues": (queue_pipeline, two_stages, queue_per_slot, groups_of_several, queue_agents, open_queue, random_queues),
+    "tiles": (a_queue_each, one_after_the_other, in_line, several_takers, open_line, random_tiles),
     "marks": (mark_pipeline, uneven_blocks, marks_and_calls, reused_buffers, mark_agents, random_marks),
     "barriers": (barrier_ring, barrier_ring, rendezvous, chain, copies_of_one_thread, open_phases, random_barriers),
     "expectations": EXPECTATIONS,

@@ -18,8 +18,8 @@ from tests.checker.explorer.text import text_of
 
 SYNCHRONISING = frozenset(LAYOUT) - {"load", "store", "loop", "call", "scope", "copy", "cp"}
 """Kinds where a mutation is more likely to break something."""
-FIXED = frozenset({"init", "agents"})
-"""Kinds that stay where they are: a barrier is made once, before anybody may use it."""
+FIXED = frozenset({"init", "make", "agents"})
+"""Kinds that stay where they are: a barrier, or a queue, is made once, before anybody may use it."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def lists_of(source: Source) -> Iterator[list[Stmt]]:
 def mutate(rng: Random, source: Source) -> None:
     """One small change in place."""
     lists = [(s, n) for s in lists_of(source) for n in range(len(s)) if s[n].kind not in FIXED]
-    counts = [s[n] for s in lists_of(source) for n in range(len(s)) if s[n].kind == "init"]
+    counts = [s[n] for s in lists_of(source) for n in range(len(s)) if s[n].kind in ("init", "make")]
     if counts and rng.random() < 0.15:
         rng.choice(counts).numbers[1] = rng.randint(1, 3)
         return

@@ -1,22 +1,29 @@
 """
-Queues of tiles, as counters of free and of filled slots, and TileAS pipelines, as two barriers a slot.
+Queues of tiles and TileAS pipelines, as two barriers a slot.
 
 A queue copies: who takes from it has the tile. A pipeline with tiles in memory hands out views: the slot is read where
-the view is used. Which stage an op works on is told by its iterator, so the slot and the parity of each op are known
-beforehand. One agent fills a slot and one drains it.
+the view is used. Which stage an op of a pipeline works on is told by its iterator, so the slot and the parity of each
+op are known beforehand. One agent fills a slot and one drains it.
+
+A put takes the next stage of its queue. Where several agents put, which that is depends on who comes first: it is an
+answer, and the run is one in which the put comes just then. Every agent that takes from a queue takes every stage.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Operation, Region, SSAValue
+
 from tests.checker.explorer import steps
-from tests.checker.explorer.unroll import UNKNOWN, Array, Frame, Unroller, number
+from tests.checker.explorer.unroll import UNKNOWN, Array, Frame, UnansweredError, Unroller, number
 
 Meaning = Callable[[Unroller, Frame, Any], None]
-MOST_STAGES = 64
-"""What stands for no depth at all."""
+MOST_TURNS = 8
+"""Of a loop whose bounds are computed."""
 
 
 # Tiles of arrays ------------------------------------------------------------------------------------------------------
@@ -41,29 +48,131 @@ def _store_tile(unroller: Unroller, frame: Frame, op: Any) -> None:
 # Queues ---------------------------------------------------------------------------------------------------------------
 
 
-class Queue(NamedTuple):
-    free: int
-    filled: int
-
-
 def _create_queue(unroller: Unroller, frame: Frame, op: Any) -> None:
-    depth = getattr(op.results[0].type.depth, "data", MOST_STAGES)
-    queue = Queue(unroller.counter(frame, depth), unroller.counter(frame, 0, empty_at_end=True))
-    frame.values[op.results[0]] = queue
+    names = list(_names_of(op.results[0]))
+    puts = _ops_on(names, "nv_tileaa.queue.put")
+    most = max(sum(_times(unroller, op, put) for put in puts), 1)
+    depth = getattr(op.results[0].type.depth, "data", most)
+    takers = max(_agents_with(op, _ops_on(names, "nv_tileaa.queue.get")), 1)
+    ring = Ring(unroller, frame, depth, takers)
+    is_shared = _agents_with(op, puts) > 1
+    frame.values[op.results[0]] = Queue(
+        ring=ring,
+        number=unroller.new(frame, "turns") if is_shared else None,
+        most=most,
+        not_taken=[unroller.counter(frame) for _ in range(most)],
+    )
+
+
+class Queue(NamedTuple):
+    """A queue of tiles."""
+
+    ring: Ring
+    number: int | None
+    """Of the line in which the agents wait that put into it; None where one does."""
+    most: int
+    """No more stages than that are put."""
+    not_taken: list[int]
+    """For each stage a counter that says whether it is filled, and no agent has taken it."""
+
+
+def _names_of(queue: SSAValue) -> Iterator[SSAValue]:
+    """The values that stand for a queue: itself, and inside agents the arguments."""
+    yield queue
+    for use in queue.uses:
+        if use.operation.name == "nv_tileaa.execute":
+            for region in use.operation.regions:
+                arguments = region.block.args
+                captured = len(use.operation.operands)
+                if len(arguments) >= captured:
+                    yield from _names_of(arguments[len(arguments) - captured + use.index])
+
+
+def _ops_on(names: list[SSAValue], kind: str) -> list[Operation]:
+    return [use.operation for name in names for use in name.uses if use.operation.name == kind]
+
+
+def _agents_with(create: Operation, ops: list[Operation]) -> int:
+    """How many agents execute some of `ops`, of those that begin behind `create`."""
+    regions: dict[Region | None, int] = {}
+    for op in ops:
+        region, size = _agents_around(create, op)
+        regions[region] = size
+    return sum(regions.values())
+
+
+def _agents_around(create: Operation, op: Operation) -> tuple[Region | None, int]:
+    region = op.parent_region()
+    while region is not None and region is not create.parent_region():
+        parent = region.parent
+        assert parent is not None
+        if parent.name == "nv_tileaa.execute":
+            return region, parent.group_sizes[parent.regions.index(region)]
+        region = parent.parent_region()
+    return None, 1
+
+
+def _times(unroller: Unroller, create: Operation, op: Operation) -> int:
+    """How often all agents together execute `op` at most."""
+    times = _agents_around(create, op)[1]
+    around = op.parent_op()
+    while around is not None and around is not create.parent_op():
+        if isinstance(around, scf.ForOp):
+            bounds = [_bound(unroller, value) for value in (around.lb, around.ub, around.step)]
+            times *= MOST_TURNS if None in bounds else len(range(*bounds))
+        around = around.parent_op()
+    return times
+
+
+def _bound(unroller: Unroller, value: SSAValue) -> int | None:
+    owner = value.owner
+    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
+        return owner.value.value.data
+    return unroller.trips if not isinstance(owner, Operation) else None
 
 
 def _put(unroller: Unroller, frame: Frame, op: Any) -> None:
     queue: Queue = frame.values[op.operands[0]]
-    frame.emit(steps.Take(queue.free), op)
-    for value in [unroller.run(frame, region.first_block) for region in op.regions]:
-        assert value is not None
-    frame.emit(steps.Add(queue.filled, 1), op)
+    ring, stage = queue.ring, _stage_to_fill(unroller, frame, op, queue)
+    if queue.number is not None:
+        frame.emit(steps.TakeTurn(queue.number, stage), op)
+    if stage >= queue.most:
+        raise UnansweredError
+    frame.emit(steps.WaitPhase(ring.empty[stage % ring.depth], 1 - ring.parity(stage)), op)
+    for region in op.regions:
+        unroller.run(frame, region.first_block)
+    unroller.access(frame, op, writes=ring.cell(unroller, stage))
+    frame.emit(steps.Add(queue.not_taken[stage], 1), op)
+    frame.emit(steps.Arrive(ring.full[stage % ring.depth], 1, 0), op)
+
+
+def _stage_to_fill(unroller: Unroller, frame: Frame, op: Any, queue: Queue) -> int:
+    """
+    The stage that a put fills. One that takes its turn with others fills any after the one that its agent filled; a
+    stage that none is left for never comes.
+    """
+    if op.index is not None:
+        return number(frame.values[op.index])
+    if queue.number is None:
+        return frame.count(("puts", queue.ring.number))
+    last = frame.counts.get(("filled", queue.number), -1)
+    left = queue.most - 1 - last
+    stage = last + 1 + (unroller.answer(frame, op, left) if left > 1 else 0)
+    frame.counts["filled", queue.number] = stage
+    return stage
 
 
 def _get(unroller: Unroller, frame: Frame, op: Any) -> None:
     queue: Queue = frame.values[op.operands[0]]
-    frame.emit(steps.Take(queue.filled), op)
-    frame.emit(steps.Add(queue.free, 1), op)
+    ring = queue.ring
+    stage = frame.count(("gets", ring.number)) if op.index is None else number(frame.values[op.index])
+    frame.emit(steps.WaitPhase(ring.full[stage % ring.depth], ring.parity(stage)), op)
+    if stage < queue.most:
+        frame.emit(steps.Add(queue.not_taken[stage], -1), op)
+    unroller.access(frame, op, reads=ring.cell(unroller, stage))
+    frame.emit(steps.Arrive(ring.empty[stage % ring.depth], 1, 0), op)
+    for region in op.regions:
+        unroller.run(frame, region.first_block)
     frame.values.update(dict.fromkeys(op.results, UNKNOWN))
 
 
@@ -73,13 +182,14 @@ def _get(unroller: Unroller, frame: Frame, op: Any) -> None:
 class Ring:
     """One pipeline: for each slot its full and its empty barrier, and its cell."""
 
-    def __init__(self, unroller: Unroller, frame: Frame, depth: int) -> None:
+    def __init__(self, unroller: Unroller, frame: Frame, depth: int, takers: int = 1) -> None:
         self.depth = depth
         self.number = unroller.numbering.number("objects", (frame.number, frame.count("objects")))
         self.full = [unroller.barrier(("full", self.number, slot)) for slot in range(depth)]
         self.empty = [unroller.barrier(("empty", self.number, slot)) for slot in range(depth)]
-        unroller.program.arrivals.update(dict.fromkeys([*self.full, *self.empty], 1))
-        self.not_taken = unroller.counter(frame, 0, empty_at_end=True)
+        unroller.program.arrivals.update(dict.fromkeys(self.full, 1))
+        unroller.program.arrivals.update(dict.fromkeys(self.empty, takers))
+        self.not_taken = unroller.counter(frame)
 
     def parity(self, stage: int) -> int:
         return stage // self.depth % 2

@@ -1,5 +1,5 @@
 """
-Programs as trees of statements, before they are text: so that one set of mutations serves all four models.
+Programs as trees of statements, before they are text: so that one set of mutations serves all models.
 
 Numbers in statements. A *place* is three of them, (base, depth, shift): the number `base` or, inside a loop and with a
 depth, `base + (i + shift) mod depth`, which is how rings and versions of a buffer are addressed.
@@ -11,7 +11,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from random import Random
 
-MODELS = ("tokens", "functions", "queues", "marks", "barriers", "expectations")
+MODELS = ("tokens", "functions", "queues", "tiles", "marks", "barriers", "expectations")
 ON_POINTERS = ("marks", "barriers", "expectations")
 """The models whose programs take pointers; the others take memrefs."""
 CELLS = 4
@@ -63,6 +63,9 @@ LAYOUT: dict[str, tuple[int, ...]] = {
     "commit": (1, 2, 2),  # place of the queue
     "scope": (),
     "wait": (1, 2, 2, 3),  # place of the queue, count
+    "make": (1, 2),  # queue of tiles, depth (at least 1)
+    "put": (1,),  # queue
+    "get": (1,),
     "copy": (3, 2, 2, 3, 2, 2),  # place of the source, place of the target
     "mark": (),
     "wait_marks": (3,),  # count
@@ -102,6 +105,7 @@ VOCABULARY: dict[str, tuple[str, ...]] = {
     "tokens": ("task", "await", "await", "load", "store", "load", "store", "loop"),
     "functions": ("async_call", "async_call", "task", "await", "await", "load", "store", "loop"),
     "queues": ("commit", "commit", "wait", "load", "store", "loop"),
+    "tiles": ("put", "put", "get", "get", "load", "store"),
     "marks": ("copy", "copy", "mark", "mark", "wait_marks", "load", "store", "call"),
     "barriers": ("arrive", "wait_phase", "load", "store", "arrive_expect", "bulk", "expect"),
     "expectations": ("arrive", "wait_phase", "load", "arrive_expect", "bulk", "expect", "cp", "arrive_behind"),
@@ -152,6 +156,14 @@ def commit(queue: list[int], *bodies: list[Stmt]) -> Stmt:
 
 def wait(queue: list[int], count: int, body: list[Stmt]) -> Stmt:
     return Stmt("wait", [*queue, count], [body])
+
+
+def put(queue: int) -> Stmt:
+    return Stmt("put", [queue])
+
+
+def get(queue: int) -> Stmt:
+    return Stmt("get", [queue])
 
 
 def copy(source: list[int], target: list[int]) -> Stmt:

@@ -114,10 +114,11 @@ class Add:
 
 
 @dataclass(frozen=True, eq=False)
-class Take:
-    """Wait until a counter is above 0, and take one off."""
+class TakeTurn:
+    """Take turn number `turn` of a line: who comes first has turn 0."""
 
-    counter: int
+    line: int
+    turn: int
 
 
 # Barriers in memory ---------------------------------------------------------------------------------------------------
@@ -320,7 +321,7 @@ Step = (
     | WaitQueue
     | WaitOperations
     | Add
-    | Take
+    | TakeTurn
     | Init
     | Inval
     | Arrive
@@ -419,10 +420,8 @@ class Program:
     """The cells of each barrier in memory; none for one that nobody has to make."""
     groups: dict[int, int] = field(default_factory=dict[int, int])
     """The size of each group of tokens."""
-    counters: dict[int, int] = field(default_factory=dict[int, int])
-    """What each counter begins with."""
-    left_over: list[int] = field(default_factory=list[int])
-    """The counters that must be 0 at the end: what was published and never taken."""
+    counters: list[int] = field(default_factory=list[int])
+    """The counters, which begin with 0 and have to end there: what was published and never taken."""
     arrivals: dict[int, int] = field(default_factory=dict[int, int])
     """The barriers that nobody has to make, and their arrivals a phase."""
     shared: int = 0

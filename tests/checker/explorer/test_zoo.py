@@ -29,12 +29,12 @@ UNKNOWN = {ViolationKind.SLOT}
 """Live slots are nothing that the explorer knows of."""
 NOT_MODELLED = {
     *("init-not-published", "barrier-without-counters", "prefetch-behind-the-end"),
-    *("barrier-sixteen", "offset-that-wraps", "state-of-another-barrier", "two-producers"),
+    *("barrier-sixteen", "offset-that-wraps", "state-of-another-barrier"),
 }
 """
 Nor are that a barrier which others use has to be published, accesses of a wave that are under way when it comes to a
-barrier, and accesses behind the end of an array; that barriers have numbers below 16, and integers a width; whose state
-a test names; and that a put knows which phase it waits for.
+barrier, and accesses behind the end of an array; that barriers have numbers below 16, and integers a width; and whose
+state a test names.
 """
 TOO_LARGE = {"elected-in-every-warp"}
 """It has more interleavings of its arrivals than can be tried."""

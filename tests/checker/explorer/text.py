@@ -23,12 +23,16 @@ class _Writer:
         """The helper that is being written, which may only call those after it."""
         self.iteration: str | None = None
         """The induction variable of the innermost loop."""
+        self.depths: dict[int, int] = {}
+        """Queue of tiles -> how many slots it has."""
         self.scope: dict[int, tuple[str, str]] = {}
         """Token or group -> its kind and its SSA name."""
 
     def module(self) -> str:
         on_pointers = self.source.model in ON_POINTERS
         header = POINTER_ARGUMENTS if on_pointers else MEMREF_ARGUMENTS
+        if self.source.model == "tiles":
+            header += f", %tile: {TILE}"
         for number, body in enumerate(self.source.helpers):
             self.last_helper = number
             if self.source.model == "functions":
@@ -235,6 +239,24 @@ class _Writer:
         self.region(statement.bodies[0])
         self.emit("}")
 
+    # Queues of tiles
+
+    def queue_type(self, number: int) -> str:
+        return f"!nv_tileaa.queue<[{TILE}], depth = {self.depths[number]}>"
+
+    def write_make(self, statement: Stmt) -> None:
+        number, depth = statement.numbers
+        self.depths[number] = max(depth, 1)
+        self.emit(f"%q{number} = nv_tileaa.create_queue : () -> {self.queue_type(number)}")
+
+    def write_put(self, statement: Stmt) -> None:
+        (number,) = statement.numbers
+        self.emit(f"nv_tileaa.queue.put %q{number}, %tile : ({self.queue_type(number)}, {TILE}) -> ()")
+
+    def write_get(self, statement: Stmt) -> None:
+        (number,) = statement.numbers
+        self.value(f"nv_tileaa.queue.get %q{number} : ({self.queue_type(number)}) -> {TILE}")
+
     # Marks
 
     def write_copy(self, statement: Stmt) -> None:
@@ -310,6 +332,7 @@ class _Writer:
 
 WORD = "!llvm.array<4 x i32>"
 """What a place holds, of which loads and stores touch the first element: bulk copies move 16 bytes and multiples."""
+TILE = "tensor<8xf32>"
 TYPES = {"token": "!async.token", "value": "!async.value<i32>"}
 POINTERS = (("%l", 3), ("%g", 1))
 POINTER_ARGUMENTS = "%l: !llvm.ptr<3>, %g: !llvm.ptr<1>, %bar: !llvm.ptr<3>"

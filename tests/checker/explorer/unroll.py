@@ -315,12 +315,10 @@ class Unroller:
         place = pointer._replace(offset=frame.uniform(pointer.offset))
         return self.barrier((place.number, place.offset), self.bytes(frame, place, 8))
 
-    def counter(self, frame: Frame, start: int, *, empty_at_end: bool = False) -> int:
-        """A new counter that begins at `start`."""
+    def counter(self, frame: Frame) -> int:
+        """A new counter, which begins with 0, and has to be 0 in the end."""
         number = self.numbering.number("counters", (frame.number, frame.count("counters")))
-        self.program.counters[number] = start
-        if empty_at_end:
-            self.program.left_over.append(number)
+        self.program.counters.append(number)
         return number
 
     def new(self, frame: Frame, kind: str) -> int:

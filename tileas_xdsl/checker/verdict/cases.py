@@ -157,6 +157,7 @@ class Case:
         report = self.report
         report.executions += decision.executions
         report.assumed.update(decision.machine.assumptions)
+        report.left_open.update(dict.fromkeys(decision.machine.left_open))
         self.is_open |= bool(decision.violations) or decision.doubt is not None
         scalars = self.scalars(values)
         arguments = {name: scalars[name] for name in self.told}

@@ -142,6 +142,8 @@ class Report:
     """Further numbers of arguments that were tried so that loops turn as often as `trip_counts` say."""
     short_loops: list[str] = field(default_factory=list[str])
     """What loops do not reach in any call that was tried: `a turn of 'scf.for'`."""
+    left_open: dict[str, None] = field(default_factory=dict[str, None])
+    """What the order of the agents decides, though every order is right: `who comes first for columns`."""
     fixed: dict[str, int] = field(default_factory=dict[str, int])
     """The arguments to which the caller gave a number, by name."""
     only_tried: dict[str, tuple[int, ...]] = field(default_factory=dict[str, "tuple[int, ...]"])
@@ -170,6 +172,7 @@ class Report:
         self.left_out += [calls for calls in dict.fromkeys(other.left_out) if calls not in self.left_out]
         self.bounded += [reason for reason in dict.fromkeys(other.bounded) if reason not in self.bounded]
         self.assumed |= other.assumed
+        self.left_open |= other.left_open
         self.only_tried |= other.only_tried
         self.also_tried |= other.also_tried
         self.short_loops += [loop for loop in dict.fromkeys(other.short_loops) if loop not in self.short_loops]
@@ -202,7 +205,15 @@ class Report:
         of_proofs = () if self.is_proved else OF_PROOFS
         assumed = [*signs, *asked_for, *(each for each in self.assumed if each.what not in of_proofs)]
         short = () if self.is_proved else self.short_loops
-        return scope_of(self.fixed, {**tried, **self.only_tried}, assumed, self.left_out, self.arguments, short)
+        return scope_of(
+            self.fixed,
+            {**tried, **self.only_tried},
+            assumed,
+            self.left_out,
+            arguments=self.arguments,
+            short_loops=short,
+            left_open=self.left_open,
+        )
 
     @property
     def kinds(self) -> list[str]:

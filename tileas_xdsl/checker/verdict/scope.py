@@ -38,11 +38,18 @@ class Scope:
     """Calls that were left out: sentences."""
     short_loops: tuple[str, ...] = ()
     """Turns of loops that no call has made which was tried: noun phrases."""
+    left_open: tuple[str, ...] = ()
+    """What the order of the agents decides, so that results may depend on it: noun phrases."""
 
     @property
     def clauses(self) -> list[str]:
-        """The end of the last line of a report: one clause each for what was assumed and left out."""
-        kinds = {"not tried": self.short_loops, "assumed": self.assumed, "left out": self.summed_up}
+        """The end of the last line of a report: a clause for each kind of limit."""
+        kinds = {
+            "not tried": self.short_loops,
+            "open": self.left_open,
+            "assumed": self.assumed,
+            "left out": self.summed_up,
+        }
         return [f"{kind}: {'; '.join(clauses)}" for kind, clauses in kinds.items() if clauses]
 
     @property
@@ -63,6 +70,7 @@ class Scope:
             "assumed": list(self.assumed),
             "left_out": list(self.left_out),
             "short_loops": list(self.short_loops),
+            "open": list(self.left_open),
         }
 
 
@@ -73,6 +81,7 @@ def scope_of(
     left_out: Iterable[str],
     arguments: Sequence[str] = (),
     short_loops: Iterable[str] = (),
+    left_open: Iterable[str] = (),
 ) -> Scope:
     """The scope from what a report has collected, of functions with `arguments`."""
     return Scope(
@@ -81,6 +90,7 @@ def scope_of(
         tuple(in_words(assumed, arguments)),
         tuple(left_out),
         tuple(short_loops),
+        tuple(left_open),
     )
 
 

@@ -81,6 +81,8 @@ class Indeterminacy:
 
     op: Operation
     reason: str
+    leaves_open: str = ""
+    """What the order of the two decides, where a right program may have it open: "who comes first for columns"."""
 
 
 @dataclass(eq=False)
@@ -546,9 +548,14 @@ class Machine:
             return True, count or 0
         return relaxed.more is not None, (count or 0) + (relaxed.more or 0)
 
-    def doubt(self, op: Operation, reason: str) -> None:
-        """Record at `op` the reason why one execution may not speak for all."""
-        self.indeterminacies.append(Indeterminacy(op, reason))
+    def doubt(self, op: Operation, reason: str, leaves_open: str = "") -> None:
+        """Record at `op` the reason why one execution may not speak for all, and what that leaves open."""
+        self.indeterminacies.append(Indeterminacy(op, reason, leaves_open))
+
+    @property
+    def left_open(self) -> list[str]:
+        """What other interleavings may decide otherwise, each once: noun phrases."""
+        return list(dict.fromkeys(each.leaves_open for each in self.indeterminacies if each.leaves_open))
 
     def assume(self, assumption: Assumption) -> None:
         """Note that the execution rests on `assumption`, which the verdict will name."""

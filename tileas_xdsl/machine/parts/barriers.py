@@ -5,7 +5,7 @@ An execution is *phase-determinate* if happens-before orders
 
 - any two arrivals or waits that belong to different phases of a barrier,
 - any commit to a queue and any commit to it or wait for it by another agent, and
-- all who ask for what is given to whoever comes first: ranks in a group, columns of tensor memory.
+- all who ask for what is given to whoever comes first: ranks in a group, columns of tensor memory, stages of a queue.
 
 Then every interleaving passes through the same phases and groups. For a barrier two conditions suffice. Whoever takes
 part in a phase (by arriving, by expecting bytes, by asynchronous work that signals) knows that the phase before is
@@ -378,5 +378,6 @@ def come_for(agent: Agent, op: Operation, what: str, name: str, comers: Clock) -
     """
     agent.machine.shares(name, alone=True)
     if not agent.mind.knows_moments(comers):
-        agent.machine.doubt(op, f"gets {what} by who comes first, unordered with another agent")
+        reason = f"gets {what} by who comes first, unordered with another agent"
+        agent.machine.doubt(op, reason, f"who comes first for {what}")
     comers[agent.number] = agent.moment

@@ -41,7 +41,7 @@ from tileas_xdsl.machine.core.state import Canvas, OwnPart, SharedPart
 from tileas_xdsl.machine.core.synchronization import PhaseBarrier
 from tileas_xdsl.machine.core.values import UNKNOWN, ElementType, element_type
 from tileas_xdsl.machine.core.violations import MistakeError, Party, UnsupportedError, Violation, ViolationKind
-from tileas_xdsl.machine.parts.barriers import arrive, expect_bytes, promise_bytes, wait_for_phase
+from tileas_xdsl.machine.parts.barriers import arrive, come_for, expect_bytes, promise_bytes, wait_for_phase
 from tileas_xdsl.machine.parts.shared_storage import take_storage
 from tileas_xdsl.machine.tiles.tiles import VIEW_SPACES, read_tile, residency_of
 
@@ -132,12 +132,19 @@ class Ring:
         The next stage, for `op` of a producer that does not name its stage. Doubt, if another producer might have come
         first: which stage each gets depends on who does.
         """
-        agent.machine.shares(f"the next stage of {self.name}", alone=True)
-        if not agent.mind.knows_moments(self.takers):
-            agent.machine.doubt(op, f"takes the next stage of {self.name}, unordered with another producer")
-        self.takers = {agent.number: agent.moment}
+        self._come_for_stage(agent, op)
         self.produced += 1
         return self.produced - 1
+
+    def go_on_behind(self, agent: Agent, op: Operation, k: int) -> None:
+        """Let those who do not name their stage go on behind stage `k`, which `op` names: in turn with them."""
+        self._come_for_stage(agent, op)
+        self.produced = k + 1
+
+    def _come_for_stage(self, agent: Agent, op: Operation) -> None:
+        what = f"the next stage of {self.name}"
+        come_for(agent, op, what, what, self.takers)
+        self.takers = {agent.number: agent.moment}
 
     @property
     def turns(self) -> int:

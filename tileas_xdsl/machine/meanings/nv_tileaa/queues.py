@@ -3,7 +3,8 @@ What the queues of `nv_tileaa`, and `execute`, do.
 
 A queue names a flow of data and leaves the synchronisation open: a put waits for a free slot, fills and publishes it; a
 get waits for a filled slot, copies its tiles (those in shared memory, too) and frees it. With a slot index `i` the op
-is turn `i` of its side; without one each op takes the next turn. A queue without a depth never blocks a put in a run; a
+is turn `i` of its side; without one each op takes the next turn: a put that of the queue, whoever comes first, a get
+that of its agent, since every agent takes every tile. A queue without a depth never blocks a put in a run; a
 check relies on one slot only (`parts.rings`). A queue that is a function argument is an endless source: its tiles are a
 fixed function of the argument and the turn.
 
@@ -34,6 +35,7 @@ from tileas_xdsl.dialects.nv_tileaa.types import QueueType
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 from tileas_xdsl.machine.arguments import binds_type
 from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.meaning import effect, suspends, sync, terminators
 from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND
 from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation, give_results
@@ -127,8 +129,16 @@ def _put(agent: Agent, op: PutOp, queue: Any, *operands: Any) -> Answer:
         turn = queue.take_next_stage(agent, op)
     else:
         turn = agent.known(payload.pop(0), op, "takes as its slot")
-        queue.produced = turn + 1
+        if _others_take_turns(agent, op):
+            queue.go_on_behind(agent, op, turn)
     return rings.acquire(agent, queue, turn, op).then(_fill_slot, StageIndex(queue, turn), tuple(payload))
+
+
+@per_op
+def _others_take_turns(op: PutOp) -> bool:
+    """Whether some put of the program names no slot, so that it goes on behind those that do."""
+    program = op.get_toplevel_object()
+    return any(isinstance(other, PutOp) and other.index is None for other in program.walk())
 
 
 @continuation
