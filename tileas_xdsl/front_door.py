@@ -117,6 +117,7 @@ def compile(
     num_stages: int = 4,
     sub_tiles: int = 1,
     dynamic_persistent: bool = False,
+    group_programs: int = 0,
     num_warps: int = 4,
     threads: int = 1,
     ptxas: str | None = None,
@@ -138,6 +139,7 @@ def compile(
         num_stages=num_stages,
         sub_tiles=sub_tiles,
         dynamic_persistent=dynamic_persistent,
+        group_programs=group_programs,
         num_warps=num_warps,
         threads=threads,
     )

@@ -90,6 +90,7 @@ PASSES: dict[str, tuple[str, str]] = {
     "tileas-remove-dead-work": ("tileas.remove_dead_work", "RemoveDeadWorkPass"),
     "tileas-remove-layout-conversions": ("tileas.remove_layout_conversions", "RemoveLayoutConversionsPass"),
     "tileas-fold-views": ("tileas.fold_views", "FoldViewsPass"),
+    "tileas-group-programs": ("tileas.group_programs", "GroupProgramsPass"),
     "tileas-hoist-guarded-loads": ("tileas.hoist_guarded_loads", "HoistGuardedLoadsPass"),
     "tileas-dynamic-persistent": ("tileas.dynamic_persistent", "DynamicPersistentPass"),
     "tileas-single-steps": ("tileas.single_steps", "SingleStepsPass"),

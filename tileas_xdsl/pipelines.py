@@ -67,6 +67,7 @@ FAMILY = (
     FamilyPass("tileas-stage-plain-tiles", PIPELINED, (), "threads"),
     # Nobody schedules compact stages under `none`, and threads take loads as they are.
     FamilyPass("tileas-materialize-async", to_threads=PIPELINED),
+    FamilyPass("tileas-group-programs", ALWAYS, (("rows", "group_programs"),), "group_programs"),
     FamilyPass("tileas-dynamic-persistent", ALWAYS, (), "dynamic_persistent"),
     FamilyPass("tileas-fold-views", ALWAYS, (), "threads"),
     FamilyPass("tileas-assign-layouts", ALWAYS, TARGET_AND_WARPS, "layouts"),
@@ -134,6 +135,7 @@ ORDER = (
     ("tileas-hoist-guarded-loads", "tileas-stage-plain-tiles", "a load that leaves its branch becomes a stage, too"),
     ("tileas-stage-plain-tiles", "tileas-materialize-async", "slots of pipelines lie in memory"),
     ("tileas-materialize-async", "tileas-materialize-schedule", "the schedule is materialised on tokens and stages"),
+    ("tileas-group-programs", "tileas-dynamic-persistent", "each program that a block takes over is put in order, too"),
     ("tileas-dynamic-persistent", "tileas-generate-schedule", "the persistent loop is part of what is scheduled"),
     (
         "tileas-fold-views",
@@ -309,6 +311,10 @@ class TileIRPass(ChoosingPass):
         default=False, metadata={"help": "lower tile code to what each thread does; it needs layouts"}
     )
     dynamic_persistent: bool = field(default=False, metadata={"help": "Enable dynamic persistent transformation"})
+    group_programs: int = field(
+        default=0,
+        metadata={"help": "rows of programs in a group that follow each other in time; 0: in the order of the grid"},
+    )
     schedule_trace_file: str = field(
         default="", metadata={"help": "where a Chrome timeline trace of the schedule goes"}
     )

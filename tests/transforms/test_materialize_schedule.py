@@ -386,3 +386,7 @@ def test_registers_are_divided_among_agents() -> None:
     assert shared is not None
     assert sum(128 * registers for registers in shared.registers) <= 65_536
     assert warp_partition([None, *[[]] * 8], hands_over=True) is None, "a block has no more than 32 warps"
+    wide = warp_partition([None, []], hands_over=True, width=8)
+    assert wide is not None
+    assert (wide.warps, wide.registers) == ((4, 8), (40, 232))
+    assert warp_partition([None, [], []], hands_over=True, width=16) is None

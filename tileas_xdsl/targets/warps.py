@@ -5,7 +5,7 @@ Capabilities"; PTX ISA, `setmaxnreg`). Registers are 4 bytes each.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 WARP = 32
 """Threads of a warp."""
@@ -33,12 +33,11 @@ CONSUMER_REGISTERS = 232
 def registers_each(agents: int, producers: int, *, hands_over: bool) -> int:
     """
     Registers of a thread of each of `agents` warpgroups that is no producer; `hands_over` says whether the target can
-    give a thread more than another one has.
+    give a thread more than another one has. They all start with an even share, in steps, and that is what there is.
     """
-    room = REGISTERS // (WARP_GROUP * WARP)
-    share = room // agents
+    share = REGISTERS // (WARP_GROUP * WARP * agents) // REGISTER_STEP * REGISTER_STEP
     if hands_over and agents > producers:
-        share = min((room - PRODUCER_REGISTERS * producers) // (agents - producers), CONSUMER_REGISTERS)
+        share = min((share * agents - PRODUCER_REGISTERS * producers) // (agents - producers), CONSUMER_REGISTERS)
     return min(share, USABLE_REGISTERS) // REGISTER_STEP * REGISTER_STEP
 
 
@@ -48,18 +47,29 @@ def up_to_groups(warps: int) -> int:
 
 
 def first_warps(agents: Sequence[int]) -> list[int]:
-    """The first warp of each agent, given their warps: in order, each at a multiple of its own number of warps."""
-    starts: list[int] = []
-    end = 0
-    for warps in agents:
-        start = -(-end // warps) * warps if warps else end
-        starts.append(start)
-        end = start + warps
+    """
+    The first warp of each agent, given their warps, at a multiple of its own number of warps. They lie in order; or
+    that with the most warps lies first, where the block needs fewer warpgroups so.
+    """
+    in_order = range(len(agents))
+    largest_first = sorted(in_order, key=lambda agent: -agents[agent])
+    return min((_placed(agents, order) for order in (in_order, largest_first)), key=lambda at: _block_warps(agents, at))
+
+
+def _placed(agents: Sequence[int], order: Iterable[int]) -> list[int]:
+    """The first warp of each agent, where they lie one behind the other in `order`."""
+    starts, end = [0] * len(agents), 0
+    for agent in order:
+        warps = agents[agent]
+        starts[agent] = -(-end // warps) * warps if warps else end
+        end = starts[agent] + warps
     return starts
 
 
 def block_warps(agents: Sequence[int]) -> int:
     """The warps of a block whose agents have so many, with the holes between them, in whole warpgroups."""
-    return up_to_groups(
-        max((start + warps for start, warps in zip(first_warps(agents), agents, strict=True)), default=0)
-    )
+    return _block_warps(agents, first_warps(agents))
+
+
+def _block_warps(agents: Sequence[int], starts: Sequence[int]) -> int:
+    return up_to_groups(max((start + warps for start, warps in zip(starts, agents, strict=True)), default=0))

@@ -84,6 +84,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dynamic-persistent", action="store_true", help="let a block compute one program of the grid after the other"
     )
     parser.add_argument(
+        "--group-programs",
+        type=int,
+        default=0,
+        metavar="ROWS",
+        help="let programs that run at a time share rows and columns of tiles, by groups of so many rows",
+    )
+    parser.add_argument(
         "--target",
         metavar="T",
         help="compute capability (default: what the program says; for machine code the GPU of this machine, else "
@@ -123,6 +130,7 @@ def _compile(arguments: argparse.Namespace) -> int:
         num_stages=arguments.num_stages,
         sub_tiles=arguments.sub_tiles,
         dynamic_persistent=arguments.dynamic_persistent,
+        group_programs=arguments.group_programs,
         threads=arguments.threads,
         remarks=arguments.remarks,
         **{option: getattr(arguments, option) for option in OF_THE_DRIVER},
@@ -169,6 +177,8 @@ class Options:
     """The most stages."""
     sub_tiles: int = 1
     dynamic_persistent: bool = False
+    group_programs: int = 0
+    """Rows of programs in a group that follow each other in time; 0 leaves them in the order of the grid."""
     threads: int = 1
     """Threads a block of kernels that have no tiles."""
     num_warps: int = 4
@@ -191,6 +201,7 @@ class Options:
             unspecialized_pipeline_num_stages=self.num_stages,
             sub_tiles=self.sub_tiles,
             dynamic_persistent=self.dynamic_persistent,
+            group_programs=self.group_programs,
             layouts=to_threads,
             threads=to_threads,
             remarks=self.remarks,

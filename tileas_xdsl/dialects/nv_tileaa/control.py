@@ -259,6 +259,9 @@ class GetNumProgramsOp(GridQueryOp):
 
     name = "nv_tileaa.get_num_programs"
 
+    def __init__(self, axis: int, result_type: Attribute) -> None:
+        super().__init__(result_types=[result_type], properties={"axis": IntegerAttr(axis, i32)})
+
 
 @irdl_op_definition
 class CancelNextProgramIdOp(TileOp):

@@ -96,7 +96,8 @@ class OptimizeExecutionUnitMappingPass(ModulePass):
 
     Rewrites
         `num_warps`, `warp_id` and `agent_strides` of every `agent_switch`, an entry an agent, in the order of the
-        regions. An agent begins at a multiple of its warps; the last stride goes to a multiple of four.
+        regions. An agent begins at a multiple of its warps; the last stride goes to a multiple of four. Agents lie in
+        the order of the regions, or the one with the most warps first where that leaves out holes.
 
     Requires
         Verified IR. Agents of which nothing says how many warps they have get four. Running it again changes nothing.
@@ -135,8 +136,12 @@ def _agents(switch: AgentSwitchOp) -> list[int]:
 
 def _map(switch: AgentSwitchOp, agents: Sequence[int]) -> None:
     starts = first_warps(agents)
-    ends = [*starts[1:], block_warps(agents)]
-    strides = [end - start for start, end in zip(starts, ends, strict=True)]
+    strides = [_next(start, starts, block_warps(agents)) - start for start in starts]
     switch.num_warps = DenseArrayBase.from_list(i32, list(agents))
     switch.warp_id = DenseArrayBase.from_list(i32, starts)
     switch.agent_strides = DenseArrayBase.from_list(i32, strides)
+
+
+def _next(start: int, starts: Sequence[int], end: int) -> int:
+    """Where the agent behind the one at `start` begins; `end` behind the last."""
+    return min((other for other in starts if other > start), default=end)

@@ -46,7 +46,7 @@ from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
 from tileas_xdsl.layouts.distributed import WARP
 from tileas_xdsl.scheduling.agent_rings import NotInStepError
 from tileas_xdsl.scheduling.op_times import memory_space, tile_bytes
-from tileas_xdsl.targets.warps import WARP_GROUP
+from tileas_xdsl.targets.warps import WARP_GROUP, block_warps
 from tileas_xdsl.transforms.loops.persistent_loop import is_persistent_loop
 from tileas_xdsl.transforms.tileas.assign_buffers import BUFFER, as_attribute, assigned_depth, plan_buffers
 from tileas_xdsl.transforms.tileas.generate_schedule import SCHEDULE, is_analysed, is_serial, scheduled_loops
@@ -346,6 +346,15 @@ def _stage(op: Operation) -> int | None:
 
 
 @dataclass(frozen=True)
+class _Warps:
+    """What there is of warps and registers to divide, and how many warps an agent that computes has."""
+
+    hands_over: bool
+    budget: int
+    width: int
+
+
+@dataclass(frozen=True)
 class _Plan:
     """A partition, the code of its agents, and the warps and registers of each."""
 
@@ -365,15 +374,14 @@ def _specialize(function: Operation, capability: str, wants_two: bool, fold: boo
     assert view is not None
     if len(view.function_body.blocks) != 1:
         raise NoPartitionError("the function has branches between blocks")
-    _refuse_other_warps(function)
+    warps = _Warps(_hands_over_registers(function, capability), warp_budget(function), _width_of_tiles(function))
     hoist_rings(function)
     block = view.function_body.block
-    hands_over, budget = _hands_over_registers(function, capability), warp_budget(function)
     plan, reason = None, None
     for computing in (2, 1) if wants_two else (1, 2):
         try:
             found = partition(block, computing=computing)
-            plan = None if found is None else _plan(found, hands_over, budget)
+            plan = None if found is None else _plan(found, warps)
         except NoPartitionError:
             # Two agents that compute may not share what stands in front of them; one that computes may have it.
             if computing == 1 or not wants_two or not has_work_in_front(block):
@@ -382,7 +390,7 @@ def _specialize(function: Operation, capability: str, wants_two: bool, fold: boo
             break
         reason = ONE_COMPUTES if wants_two else None
     if plan is None:
-        raise NoPartitionError(_why_no_plan(budget))
+        raise NoPartitionError(_why_no_plan(warps))
     _carry_out(plan, block, fold)
     if plan.rings:
         for record in (records := plan_buffers(function, model_of_target(function, capability))):
@@ -390,29 +398,36 @@ def _specialize(function: Operation, capability: str, wants_two: bool, fold: boo
     return _decision(len(plan.codes), reason)
 
 
-def _refuse_other_warps(function: Operation) -> None:
-    """Raises `NoPartitionError` where a tile has a layout for more or fewer warps than an agent has."""
+def _width_of_tiles(function: Operation) -> int:
+    """
+    The warps that hold a tile in registers together; a warpgroup where no layout says. Raises `NoPartitionError` where
+    these are no whole warpgroups, or layouts say different numbers.
+    """
     tiles = (tile_of(value.type) for op in function.walk() for value in op.results)
-    for tile in tiles:
-        if tile is not None and tile.in_registers and tile.layout.input_size(WARP) != WARP_GROUP:
-            raise NoPartitionError(f"{tile.layout.input_size(WARP)} warps hold a tile, and an agent has {WARP_GROUP}")
+    found = {tile.layout.input_size(WARP) for tile in tiles if tile is not None and tile.in_registers}
+    if len(found) > 1:
+        raise NoPartitionError(f"{' and '.join(map(str, sorted(found)))} warps hold tiles, and agents have one number")
+    width = next(iter(found), WARP_GROUP)
+    if width % WARP_GROUP:
+        raise NoPartitionError(f"{width} warps hold a tile, and an agent has {WARP_GROUP} or a multiple")
+    return width
 
 
-def _why_no_plan(budget: int) -> str:
-    if budget < 2 * WARP_GROUP:
-        return f"the kernel has {budget} warps, and two agents need {2 * WARP_GROUP}"
+def _why_no_plan(warps: _Warps) -> str:
+    if warps.budget < (needed := WARP_GROUP + warps.width):
+        return f"the kernel has {warps.budget} warps, and two agents need {needed}"
     return "no division of the warps and registers of the multiprocessor holds its tiles"
 
 
-def _plan(found: Partition, hands_over: bool, budget: int) -> _Plan | None:
+def _plan(found: Partition, warps: _Warps) -> _Plan | None:
     """The code of the agents of `found`; None if their tiles do not fit into registers, or they need more warps."""
     rings = {crossing: ring_of(crossing) for crossing in found.crossings()}
     codes = [extract(found, share, rings) for share in found.shares]
     kept = [
         None if agent in found.ownership.producers else _held(code.region.block) for agent, code in enumerate(codes)
     ]
-    warps = warp_partition(kept, hands_over=hands_over)
-    return None if warps is None or sum(warps.warps) > budget else _Plan(found, rings, codes, warps)
+    made = warp_partition(kept, hands_over=warps.hands_over, width=warps.width)
+    return None if made is None or block_warps(made.warps) > warps.budget else _Plan(found, rings, codes, made)
 
 
 def _held(block: Block) -> list[Attribute]:

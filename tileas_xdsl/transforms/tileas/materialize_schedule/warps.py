@@ -19,6 +19,7 @@ from tileas_xdsl.targets.warps import (
     WARP,
     WARP_GROUP,
     WORKING_REGISTERS,
+    block_warps,
     registers_each,
 )
 
@@ -31,23 +32,25 @@ class WarpPartition:
     registers: tuple[int, ...]
 
 
-def warp_partition(kept: Sequence[Sequence[Attribute] | None], *, hands_over: bool) -> WarpPartition | None:
+def warp_partition(
+    kept: Sequence[Sequence[Attribute] | None], *, hands_over: bool, width: int = WARP_GROUP
+) -> WarpPartition | None:
     """
     The partition for agents of which each is a producer, None in `kept`, or carries tiles of the types there through
-    its loops; None where they do not fit. `hands_over` says whether the target can give a thread more registers than
-    another one has.
+    its loops; None where they do not fit. An agent that computes has `width` warps, whole warpgroups that hold a tile
+    together. `hands_over` says whether the target can give a thread more registers than another one has.
     """
-    threads = WARP_GROUP * WARP
-    if len(kept) * WARP_GROUP > MOST_WARPS:
+    warps = tuple(WARP_GROUP if types is None else width for types in kept)
+    if block_warps(warps) > MOST_WARPS:
         return None
     computing = [types for types in kept if types is not None]
-    needed = [WORKING_REGISTERS + _registers_of(types, threads) for types in computing]
-    share = registers_each(len(kept), kept.count(None), hands_over=hands_over)
+    needed = [WORKING_REGISTERS + _registers_of(types, width * WARP) for types in computing]
+    share = registers_each(block_warps(warps) // WARP_GROUP, kept.count(None), hands_over=hands_over)
     if max(needed, default=0) > share:
         return None
     producer = PRODUCER_REGISTERS if hands_over else share
     registers = tuple(producer if types is None else share for types in kept)
-    return WarpPartition((WARP_GROUP,) * len(kept), registers)
+    return WarpPartition(warps, registers)
 
 
 def _registers_of(types: Iterable[Attribute], threads: int) -> int:
