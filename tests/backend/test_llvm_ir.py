@@ -79,6 +79,11 @@ LINES = [
     "llvm.store %v, %s {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<3>",
     "llvm.store %f, %p : f32, !llvm.ptr",
     "%0 = llvm.alloca %i x f32 {alignment = 8 : i64} : (i32) -> !llvm.ptr",
+    "%0 = llvm.load volatile %g : !llvm.ptr<1> -> i32",
+    '%0 = llvm.load volatile %g atomic syncscope("agent") acquire {alignment = 4 : i64} : !llvm.ptr<1> -> i32',
+    "llvm.store volatile %i, %g : i32, !llvm.ptr<1>",
+    "llvm.store %i, %g atomic release {alignment = 4 : i64} : i32, !llvm.ptr<1>",
+    'llvm.fence syncscope("agent") acq_rel',
     "%0 = llvm.atomicrmw add %g, %i acq_rel : !llvm.ptr<1>, i32",
     '%0 = llvm.atomicrmw volatile fadd %g, %f syncscope("agent") monotonic : !llvm.ptr<1>, f32',
     '%0 = llvm.cmpxchg weak %g, %i, %j syncscope("cta") acq_rel monotonic {alignment = 8 : i64} : !llvm.ptr<1>, i32',
@@ -297,7 +302,7 @@ REFUSED = {
     "llvm.func @f() attributes {nvvm.new = 1 : i32} { llvm.return }": "has the attribute 'nvvm.new = 1 : i32'",
     "llvm.func @f(%p: !llvm.ptr {llvm.new}) { llvm.return }": "has the argument attribute 'llvm.new'",
     "llvm.func @f(%p: !llvm.ptr) { %0 = llvm.load %p {nontemporal} : !llvm.ptr -> i32 llvm.return }": (
-        "has the property 'nontemporal'"
+        "is non-temporal"
     ),
     "llvm.func @f(...) { llvm.return }": "takes any number of arguments",
 }

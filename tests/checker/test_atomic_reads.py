@@ -18,6 +18,8 @@ ATOMIC_LOAD = "%now = llvm.load %flag atomic acquire {alignment = 4 : i64} : !ll
 ATOMIC_STORE = '"llvm.store"(%c1, %flag) <{ordering = 5 : i64, alignment = 4 : i64}> : (i32, !llvm.ptr<3>) -> ()'
 LOAD = "%now = llvm.load %flag : !llvm.ptr<3> -> i32"
 STORE = "llvm.store %c1, %flag : i32, !llvm.ptr<3>"
+VOLATILE_LOAD = "%now = llvm.load volatile %flag : !llvm.ptr<3> -> i32"
+VOLATILE_STORE = "llvm.store volatile %c1, %flag : i32, !llvm.ptr<3>"
 
 
 def agents(*bodies: str) -> str:
@@ -38,12 +40,19 @@ def judged(*bodies: str) -> Report:
     return check(parse(agents(*bodies)))
 
 
-@pytest.mark.parametrize("other", [ADD, ATOMIC_STORE])
+@pytest.mark.parametrize("other", [ADD, ATOMIC_STORE, VOLATILE_STORE])
 def test_atomic_accesses_do_not_race_with_each_other(other: str) -> None:
     assert judged(other, ATOMIC_LOAD).verdict is Verdict.SAFE
     assert judged(ATOMIC_LOAD, other).verdict is Verdict.SAFE
     assert judged(other, LOAD).kinds == ["race"]
     assert judged(LOAD, other).kinds == ["race"]
+
+
+def test_a_volatile_access_is_an_atomic_one() -> None:
+    """PTX ISA, "ld": `ld.volatile` has the semantics of `ld.relaxed` with system scope."""
+    assert judged(VOLATILE_STORE, VOLATILE_LOAD).verdict is Verdict.SAFE
+    assert judged(VOLATILE_STORE, LOAD).kinds == ["race"]
+    assert judged(STORE, VOLATILE_LOAD).kinds == ["race"]
 
 
 def test_an_atomic_load_races_with_an_ordinary_store() -> None:
@@ -67,6 +76,7 @@ SUCCESS = """%done = llvm.extractvalue %pair[1] : !llvm.struct<(i32, i1)>
       %more = arith.xori %done, %true : i1"""
 SPINS = {
     "a load": spinning(ATOMIC_LOAD),
+    "a volatile load": spinning(VOLATILE_LOAD),
     "an addition of nothing": spinning("%now = llvm.atomicrmw add %flag, %c0 acquire : !llvm.ptr<3>, i32"),
     "an exchange": spinning(EXCHANGED, SUCCESS),
 }

@@ -15,6 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
 from tileas_xdsl.diagnostics import op_name
+from tileas_xdsl.dialects.extensions.llvm_accesses import ordering_of
 
 ATOMIC = frozenset(
     {
@@ -27,9 +28,12 @@ MOST_OPS = 16
 
 
 def is_atomic(op: Operation) -> bool:
-    """Whether `op` accesses memory atomically (LLVM LangRef, "Atomic Memory Ordering Constraints")."""
+    """
+    Whether `op` accesses memory atomically (LLVM LangRef, "Atomic Memory Ordering Constraints"). A volatile access is a
+    relaxed one (PTX ISA, "ld": `ld.volatile` has the semantics of `ld.relaxed` with system scope).
+    """
     if isinstance(op, llvm.LoadOp | llvm.StoreOp):
-        return op.ordering is not None and op.ordering.value.data != 0
+        return ordering_of(op) != 0 or "volatile_" in op.properties
     return op_name(op) in ATOMIC
 
 

@@ -20,6 +20,7 @@ from tileas_xdsl.backend.llvm_ir.literals import constant, quoted, symbol
 from tileas_xdsl.backend.llvm_ir.names import Names
 from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.extensions import llvm as atomics
+from tileas_xdsl.dialects.extensions import llvm_accesses as accesses
 from tileas_xdsl.dialects.extensions import llvm_values as values
 from tileas_xdsl.dialects.upstream import address_space
 
@@ -205,6 +206,11 @@ def _access(op: Operation) -> tuple[str, str]:
     before += "volatile " if "volatile_" in op.properties else ""
     behind = f"{_scope(op)} {atomics.NAME_OF_ORDERING[ordering]}" if ordering else ""
     return before, behind + _alignment(op)
+
+
+@instruction(accesses.FenceOp, writes=["ordering", "syncscope"])
+def _fence(op: accesses.FenceOp, names: Names) -> str:
+    return f"fence{_scope(op)} {atomics.NAME_OF_ORDERING[_number(op, 'ordering', 0)]}"
 
 
 @instruction(llvm.AllocaOp, writes=["alignment", "elem_type"])

@@ -5,26 +5,26 @@ Ops and custom forms of MLIR's dialects that xDSL's versions of these lack: one 
     cf       what MLIR refuses of branches
     func     what MLIR refuses on a function
     gpu      the custom forms of device code, #gpu.address_space
-    llvm     atomicrmw, cmpxchg, addrspacecast, #llvm.loop_annotation
+    llvm     atomicrmw, cmpxchg, fence, addrspacecast, the custom forms of load and store, #llvm.loop_annotation
     memref   the custom forms of atomic_rmw and copy
     scf      forall; the custom forms of parallel, and of while without arguments; what MLIR refuses of an if
 
 The names of these dialects are xDSL's, and a plug-in may not register a name twice. So `universe.py` puts a loader in
 the place of xDSL's, which adds what is here to the dialect that it loads. Ops of xDSL stay the classes that they are: a
-custom form, or a check for their verifier, is given to the class itself, when its dialect is loaded.
+custom form, a property, or a check for their verifier, is given to the class itself, when its dialect is loaded.
 
 A form follows what mlir-opt 22 prints and accepts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any
 
 from xdsl.dialects.builtin import DenseArrayBase, i64
 from xdsl.ir import Attribute, Dialect, Operation
-from xdsl.irdl import IRDLOperation
+from xdsl.irdl import AttrConstraint, IRDLOperation, OptPropertyDef
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
@@ -58,6 +58,12 @@ def give_form(op: type[Operation], parse: ParseForm, print_: PrintForm) -> None:
     """Let `op`, a class of xDSL's that has no custom form, be read by `parse` and written by `print_`."""
     setattr(op, "parse", classmethod(parse))  # noqa: B010  (pyright knows it as a method of the class)
     setattr(op, "print", print_)  # noqa: B010
+
+
+def give_properties(op: type[IRDLOperation], properties: Mapping[str, AttrConstraint]) -> None:
+    """Let `op`, a class of xDSL's, have further properties, each of which may be left out."""
+    known = op.get_irdl_definition().properties
+    known.update({name: OptPropertyDef(kind) for name, kind in properties.items() if name not in known})
 
 
 def give_check(op: type[Operation], check: Callable[[Any], None]) -> None:

@@ -47,7 +47,16 @@ from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.extensions import with_attributes, with_ops
 from tileas_xdsl.dialects.extensions.branches import check_branches_of_llvm
+from tileas_xdsl.dialects.extensions.llvm_accesses import DereferenceableAttr, FenceOp, give_forms
 from tileas_xdsl.dialects.extensions.llvm_loops import LoopAnnotationAttr, LoopUnrollAttr
+from tileas_xdsl.dialects.extensions.llvm_orderings import (
+    NAME_OF_ORDERING,
+    ORDERINGS,
+    parse_ordering,
+    parse_scope,
+    parse_unit,
+    print_scope,
+)
 from tileas_xdsl.dialects.extensions.llvm_values import VALUE_OPS
 from tileas_xdsl.dialects.nvvm.attributes import ConstantRangeAttr
 from tileas_xdsl.dialects.tiles.traits import LeadsToOperand
@@ -58,18 +67,6 @@ BINARY_OPS = (
 )
 """What `atomicrmw` computes, by number."""
 FLOAT_OPS = frozenset(["fadd", "fsub", "fmax", "fmin", "fmaximum", "fminimum"])
-
-ORDERINGS = {
-    "not_atomic": 0,
-    "unordered": 1,
-    "monotonic": 2,
-    "acquire": 4,
-    "release": 5,
-    "acq_rel": 6,
-    "seq_cst": 7,
-}
-"""The orderings of LLVM, by their numbers."""
-NAME_OF_ORDERING = {number: name for name, number in ORDERINGS.items()}
 
 WIDTHS = (8, 16, 32, 64)
 """The widths of integers that an atomic op may access."""
@@ -93,33 +90,13 @@ class _Atomic(IRDLOperation):
 
     def print_rest(self, printer: Printer, orderings: list[IntegerAttr], types: Sequence[Attribute]) -> None:
         """What stands behind the operands: scope, orderings, dictionary, types."""
-        if self.syncscope is not None:
-            printer.print_string(f' syncscope("{self.syncscope.data}")')
+        print_scope(printer, self.syncscope)
         for ordering in orderings:
             printer.print_string(f" {NAME_OF_ORDERING[ordering.value.data]}")
         written = {name: value for name in self.OPTIONAL if (value := self.properties.get(name)) is not None}
         printer.print_op_attributes(dict(sorted({**self.attributes, **written}.items())))
         printer.print_string(" : ")
         printer.print_list(types, printer.print_attribute)
-
-
-def _scope(parser: Parser) -> dict[str, Attribute]:
-    if parser.parse_optional_keyword("syncscope") is None:
-        return {}
-    with parser.in_parens():
-        return {"syncscope": StringAttr(parser.parse_str_literal())}
-
-
-def _ordering(parser: Parser) -> IntegerAttr:
-    start = parser.pos
-    word = parser.parse_identifier()
-    if word not in ORDERINGS:
-        parser.raise_error(f"expected one of {', '.join(ORDERINGS)}, got '{word}'", start)
-    return IntegerAttr(ORDERINGS[word], i64)
-
-
-def _unit(parser: Parser, word: str, name: str) -> dict[str, Attribute]:
-    return {name: UnitAttr()} if parser.parse_optional_keyword(word) is not None else {}
 
 
 def _dictionary(parser: Parser) -> tuple[dict[str, Attribute], dict[str, Attribute]]:
@@ -152,7 +129,7 @@ class AtomicRMWOp(_Atomic):
 
     @classmethod
     def parse(cls, parser: Parser) -> AtomicRMWOp:
-        properties = _unit(parser, "volatile", "volatile_")
+        properties = parse_unit(parser, "volatile", "volatile_")
         start = parser.pos
         word = parser.parse_identifier()
         if word not in BINARY_OPS:
@@ -161,8 +138,8 @@ class AtomicRMWOp(_Atomic):
         pointer = parser.parse_unresolved_operand()
         parser.parse_punctuation(",")
         value = parser.parse_unresolved_operand()
-        properties |= _scope(parser)
-        properties["ordering"] = _ordering(parser)
+        properties |= parse_scope(parser)
+        properties["ordering"] = parse_ordering(parser)
         more, attributes = _dictionary(parser)
         parser.parse_punctuation(":")
         pointer_type = parser.parse_type()
@@ -237,14 +214,14 @@ class CmpXchgOp(_Atomic):
 
     @classmethod
     def parse(cls, parser: Parser) -> CmpXchgOp:
-        properties = _unit(parser, "weak", "weak") | _unit(parser, "volatile", "volatile_")
+        properties = parse_unit(parser, "weak", "weak") | parse_unit(parser, "volatile", "volatile_")
         operands = [parser.parse_unresolved_operand()]
         for _ in range(2):
             parser.parse_punctuation(",")
             operands.append(parser.parse_unresolved_operand())
-        properties |= _scope(parser)
-        properties["success_ordering"] = _ordering(parser)
-        properties["failure_ordering"] = _ordering(parser)
+        properties |= parse_scope(parser)
+        properties["success_ordering"] = parse_ordering(parser)
+        properties["failure_ordering"] = parse_ordering(parser)
         more, attributes = _dictionary(parser)
         parser.parse_punctuation(":")
         pointer_type = parser.parse_type()
@@ -312,10 +289,12 @@ def _is_pointer(kind: Attribute) -> bool:
     return isinstance(_element(kind), LLVMPointerType)
 
 
-OPS: tuple[type[Operation], ...] = (AtomicRMWOp, CmpXchgOp, AddrSpaceCastOp, *VALUE_OPS)
+OPS: tuple[type[Operation], ...] = (AtomicRMWOp, CmpXchgOp, FenceOp, AddrSpaceCastOp, *VALUE_OPS)
 
 
 def extended(dialect: Dialect) -> Dialect:
-    """xDSL's `llvm` with the ops of this file, whose branches refuse what MLIR refuses."""
+    """xDSL's `llvm` with the ops of this file; its accesses have MLIR's forms, and it refuses what MLIR refuses."""
     check_branches_of_llvm()
-    return with_attributes(with_ops(dialect, OPS), [LoopAnnotationAttr, LoopUnrollAttr, ConstantRangeAttr])
+    give_forms()
+    attributes = [LoopAnnotationAttr, LoopUnrollAttr, ConstantRangeAttr, DereferenceableAttr]
+    return with_attributes(with_ops(dialect, OPS), attributes)

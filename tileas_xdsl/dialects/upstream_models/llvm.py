@@ -21,7 +21,7 @@ accesses(llvm.CallOp, llvm.CallIntrinsicOp, llvm.InlineAsmOp)(touches_anything)
 
 @accesses(llvm.LoadOp)
 def _(op: llvm.LoadOp) -> Sequence[Effect] | None:
-    return (Effect(False, op.ptr),) if op.ordering.value.data == 0 else None
+    return (Effect(False, op.ptr),) if op.ordering.value.data == 0 and "volatile_" not in op.properties else None
 
 
 @accesses(llvm.StoreOp)

@@ -19,6 +19,7 @@ from xdsl.traits import SymbolTable
 from tileas_xdsl.analysis.memory.atomic_reads import is_atomic
 from tileas_xdsl.dialects.extensions import llvm as extended
 from tileas_xdsl.dialects.extensions import llvm_values as values
+from tileas_xdsl.dialects.extensions.llvm_accesses import FenceOp
 from tileas_xdsl.dialects.llvm_sizes import POINTER_BYTES
 from tileas_xdsl.dialects.rocdl import async_lds_transfer, counted_lds_transfer
 from tileas_xdsl.machine.core import moving_numbers as moving
@@ -436,6 +437,11 @@ def _store(agent: Agent, op: llvm.StoreOp, value: Any, pointer: Any) -> None:
         atomics.update(agent, op, place, lambda _: value)
     else:
         agent.store(place, value, op)
+
+
+@effect(FenceOp)
+def _fence(_agent: Agent, _op: FenceOp) -> None:
+    """Nothing: what atomic accesses hand over is not followed, with a fence or without one."""
 
 
 @pure(extended.AddrSpaceCastOp, moves=moving.unchanged)
