@@ -202,14 +202,14 @@ FORMS: dict[str, Form] = {
         {"%0 = llvm.addrspacecast %i : i32 to !llvm.ptr": ""},
     ),
     "llvm.load": Form(
-        [
+        (
             "%0 = llvm.load volatile %p : !llvm.ptr -> i32",
             '%0 = llvm.load %g atomic syncscope("workgroup") monotonic {alignment = 4 : i64} : !llvm.ptr<1> -> f32',
             "%0 = llvm.load volatile %s atomic acquire {alignment = 4 : i64, nontemporal} : !llvm.ptr<3> -> i32",
             "%0 = llvm.load %p invariant invariant_group {alignment = 4 : i64, tag, tbaa = []} : !llvm.ptr -> i1",
             "%0 = llvm.load %p dereferenceable<bytes = 8> : !llvm.ptr -> !llvm.ptr",
             "%0 = llvm.load %p dereferenceable<bytes = 8, mayBeNull = true> : !llvm.ptr -> !llvm.ptr",
-        ],
+        ),
         {
             "%0 = llvm.load %p atomic acquire : !llvm.ptr -> i32": "expected alignment for atomic access",
             "%0 = llvm.load %p atomic acq_rel {alignment = 4 : i64} : !llvm.ptr -> i32": "unsupported ordering 'acq_rel'",
@@ -220,19 +220,19 @@ FORMS: dict[str, Form] = {
         },
     ),
     "llvm.store": Form(
-        [
+        (
             "llvm.store volatile %i, %p : i32, !llvm.ptr",
             'llvm.store volatile %i, %s atomic syncscope("workgroup") release {alignment = 4 : i64} : i32, !llvm.ptr<3>',
             "llvm.store %f, %g atomic monotonic {alignment = 4 : i64, nontemporal} : f32, !llvm.ptr<1>",
             "llvm.store %i, %p invariant_group {alignment = 4 : i64, tag} : i32, !llvm.ptr",
-        ],
+        ),
         {
             "llvm.store %i, %p atomic release : i32, !llvm.ptr": "expected alignment for atomic access",
             "llvm.store %i, %p atomic acquire {alignment = 4 : i64} : i32, !llvm.ptr": "unsupported ordering 'acquire'",
         },
     ),
     "llvm.fence": Form(
-        ["llvm.fence acquire", 'llvm.fence syncscope("agent") acq_rel', "llvm.fence seq_cst {tag}"],
+        ("llvm.fence acquire", 'llvm.fence syncscope("agent") acq_rel', "llvm.fence seq_cst {tag}"),
         {"llvm.fence monotonic": "can be given only acquire, release, acq_rel, and seq_cst orderings"},
     ),
     "llvm.atomicrmw": Form(
