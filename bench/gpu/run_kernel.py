@@ -99,17 +99,38 @@ class Driver:
         """Copy from the device into an array."""
         self("cuMemcpyDtoH_v2", ctypes.c_void_p(array.ctypes.data), address, ctypes.c_size_t(array.nbytes))
 
-    def tensor_map(self, address: ctypes.c_uint64, array: np.ndarray[Any, Any], box: list[int], swizzle: int) -> Any:
-        """A tensor map of an array: boxes of its elements, and how a box lies in shared memory."""
+    def tensor_map(
+        self,
+        address: ctypes.c_uint64,
+        array: np.ndarray[Any, Any],
+        box: list[int],
+        swizzle: int,
+        kind: int | None = None,
+    ) -> Any:
+        """
+        A tensor map of an array: boxes of its elements, and how a box lies in shared memory. `kind` is the
+        `CUtensorMapDataType` of elements that numpy has no type for.
+        """
         rank = array.ndim
         space = ctypes.create_string_buffer(128 + 64)
         found = (ctypes.c_char * 128).from_buffer(space, -ctypes.addressof(space) % 64)
         shape = (ctypes.c_uint64 * rank)(*reversed(array.shape))
         strides = (ctypes.c_uint64 * max(rank - 1, 1))(*list(reversed(array.strides))[1:])
         sizes, steps = (ctypes.c_uint32 * rank)(*reversed(box)), (ctypes.c_uint32 * rank)(*[1] * rank)
-        kind = ctypes.c_int(MAP_TYPES[array.dtype.name])
+        of_elements = ctypes.c_int(MAP_TYPES[array.dtype.name] if kind is None else kind)
         words = [ctypes.c_int(word) for word in (0, SWIZZLES[swizzle], 2, 0)]  # no interleaving, L2 by 128 bytes, zeros
-        self("cuTensorMapEncodeTiled", found, kind, ctypes.c_uint(rank), address, shape, strides, sizes, steps, *words)
+        self(
+            "cuTensorMapEncodeTiled",
+            found,
+            of_elements,
+            ctypes.c_uint(rank),
+            address,
+            shape,
+            strides,
+            sizes,
+            steps,
+            *words,
+        )
         return found
 
     def allow_shared(self, function: ctypes.c_void_p, size: int) -> None:

@@ -216,3 +216,24 @@ ptxas info    : Used 40 registers
     )
     found = {report.name: report.serialized for report in ptxas.reports_in(said)}
     assert found == {"k": reason, "m": ""}
+
+
+SPILLS = """
+last=$(eval echo \\${$#})
+echo cubin "$#" > $last
+case "$*" in *minnctapersm*) bytes=%s;; *) bytes=%s;; esac
+echo "ptxas info    : Compiling entry function 'k' for 'sm_90a'" >&2
+echo "    8 bytes stack frame, $bytes bytes spill stores, 0 bytes spill loads" >&2
+"""
+
+
+@pytest.mark.parametrize(
+    ("alone", "beside_others", "spilt", "words"),
+    [(0, 4, 0, 7), (8, 4, 4, 5), (0, 0, 0, 5), (2, 6, 2, 7)],
+    ids=["none alone", "more alone", "none", "fewer alone"],
+)
+def test_a_kernel_that_spills_is_tried_as_the_only_block(
+    alone: int, beside_others: int, spilt: int, words: int, tmp_path: Path
+) -> None:
+    found = ptxas.assemble("", "sm_90a", program(tmp_path / "ptxas", SPILLS % (alone, beside_others)))
+    assert (found.spills, found.cubin) == (spilt, f"cubin {words}\n".encode())

@@ -15,7 +15,8 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -59,6 +60,11 @@ class Assembled:
     cubin: bytes
     kernels: tuple[KernelReport, ...]
 
+    @property
+    def spills(self) -> int:
+        """The bytes that its kernels spill."""
+        return sum(kernel.spills for kernel in self.kernels)
+
 
 def find_ptxas(explicit: str | None = None) -> str:
     """The path of ptxas; raises `AssemblerError` where there is none."""
@@ -88,12 +94,28 @@ def _candidates() -> Iterator[str]:
         yield from (str(Path(site) / wheel / "ptxas") for wheel in WHEELS)
 
 
+ONE_BLOCK = ("--minnctapersm", "1")
+"""One block a multiprocessor is enough. Without this ptxas may spill a few bytes to make room for one more."""
+
+
 def assemble(ptx: str, arch: str, ptxas: str) -> Assembled:
-    """The cubin of a PTX text for the chip `arch`; raises `AssemblerError` with what ptxas says."""
+    """
+    The cubin of a PTX text for the chip `arch`; raises `AssemblerError` with what ptxas says. Where kernels spill, and
+    do so less when one block a multiprocessor is enough, that is said.
+    """
+    found = _assembled(ptx, arch, ptxas)
+    if not found.spills:
+        return found
+    with suppress(AssemblerError):
+        return min(found, _assembled(ptx, arch, ptxas, ONE_BLOCK), key=lambda each: each.spills)
+    return found
+
+
+def _assembled(ptx: str, arch: str, ptxas: str, options: Sequence[str] = ()) -> Assembled:
     with TemporaryDirectory(prefix="tileas-") as directory:
         source, target = Path(directory) / "kernel.ptx", Path(directory) / "kernel.cubin"
         source.write_text(ptx)
-        command = [ptxas, "--verbose", f"--gpu-name={arch}", str(source), "--output-file", str(target)]
+        command = [ptxas, "--verbose", f"--gpu-name={arch}", *options, str(source), "--output-file", str(target)]
         try:
             result = subprocess.run(command, capture_output=True, text=True, check=False)
         except OSError as error:

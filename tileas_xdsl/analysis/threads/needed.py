@@ -39,6 +39,8 @@ class Roles:
 
     computes: Callable[[Operation], bool]
     """Whether an op depends on its operands alone, does nothing else, and never fails."""
+    depends_on: Callable[[Operation], Sequence[SSAValue]]
+    """The operands of such an op on which its results depend."""
     data: Callable[[Operation], Sequence[SSAValue]]
     """The operands of an op that acts which make no difference to what it does."""
     reads: Callable[[Operation], bool]
@@ -106,7 +108,7 @@ class _Search:
             values += self.carried_from.get(value, ())
             owner = value.owner
             if isinstance(owner, Operation) and self.roles.computes(owner):
-                values += owner.operands
+                values += self.roles.depends_on(owner)
 
     def _stored_for_reads(self) -> Iterator[SSAValue]:
         """Data that are not needed yet, of the width of a number that is needed and read from memory."""

@@ -66,6 +66,7 @@ def _view(drawing: Drawing, view: View) -> None:
 def _pointer(drawing: Drawing, pointer: Pointer) -> None:
     drawing.thing(pointer.base)
     drawing.number(pointer.offset)
+    drawing.literal(pointer.is_guess)
 
 
 @draws_value(PerThread)

@@ -44,7 +44,7 @@ from tileas_xdsl.machine.core.questions import MOST_REFUSALS, Guide, hoping
 from tileas_xdsl.machine.core.standings import Standing
 from tileas_xdsl.machine.core.standstill import deadlock_of
 from tileas_xdsl.machine.core.state import Parts, SharedPart, SharedPartT
-from tileas_xdsl.machine.core.threads.slices import LEFT_OUT, constants_of, slice_around
+from tileas_xdsl.machine.core.threads.slices import constants_of, operands_around, slice_around
 from tileas_xdsl.machine.core.trace import Happening, Trace
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import (
@@ -377,7 +377,7 @@ class Machine:
 
     def _prepare(self, op: Operation, left_out: Collection[Operation] = ()) -> Step:
         meaning = self.code.meanings.get(op) or meaning_of(op)
-        operands = tuple(LEFT_OUT if each.owner in left_out else each for each in op.operands)
+        operands = operands_around(op, left_out)
         results = tuple(op.results)
         if meaning is not None:
             reads_tiles = _is_tile_arithmetic(op, meaning.kind)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -42,6 +43,7 @@ from tileas_xdsl.machine.parts.jumps import jump_to
 from tileas_xdsl.machine.parts.tensor_memory import tensor_memory
 from tileas_xdsl.machine.tiles.llvm_types import element_offset, size_and_alignment, space_of, typed_view
 from tileas_xdsl.machine.tiles.pointers import BYTE, Addresses, Pointer, byte_object
+from tileas_xdsl.machine.tiles.unknown_places import ADDRESS, is_address_of_reads, places_to_read
 from tileas_xdsl.targets.chips import CHIPS
 
 terminators(llvm.ReturnOp)
@@ -360,10 +362,17 @@ def _getelementptr(agent: Agent, op: llvm.GEPOp, pointer: Any, *indices: Any) ->
     start, steps = _steps_of(agent, op)
     if len(steps) != len(indices):
         raise UnsupportedError(op, f"has {len(steps)} dynamic indices and {len(indices)} operands for them")
-    base: Pointer = agent.known(pointer, op, "computes an address from")
-    for index, step in zip(indices, steps, strict=True):
-        start += step * agent.known(index, op, "computes an address from")
-    return base.plus(start)
+    base: Pointer = agent.known(pointer, op, ADDRESS)
+    places: Sequence[Any] = indices
+    is_guess = False
+    if _is_address_of_reads(agent, op):
+        places, is_guess = places_to_read(agent, op, base.base, indices)
+    for index, step in zip(places, steps, strict=True):
+        start += step * agent.known(index, op, ADDRESS)
+    return replace(base, offset=base.offset + start, is_guess=base.is_guess or is_guess)
+
+
+_is_address_of_reads = per_op(is_address_of_reads)
 
 
 @effect(llvm.IntToPtrOp, per_thread=TakesPerThread.ONE_BY_ONE)
@@ -419,6 +428,8 @@ def _load(agent: Agent, op: llvm.LoadOp, pointer: Any) -> Any:
     type_ = op.results[0].type
     place = typed_view(target, type_, op)
     value = atomics.load(agent, op, place) if is_atomic(op) else agent.load(place, op)
+    if target.is_guess:
+        return UNKNOWN
     return int(value) if isinstance(value, NUMPY_INTEGERS) else value
 
 

@@ -33,9 +33,11 @@ class Pointer:
 
     base: MemoryObject
     offset: int
+    is_guess: bool = False
+    """Whether it stands for an address in `base` that a check does not compute (`unknown_places`)."""
 
     def plus(self, distance: int) -> Pointer:
-        return Pointer(self.base, self.offset + distance)
+        return Pointer(self.base, self.offset + distance, self.is_guess)
 
     def view(self, shape: Sequence[int], element: ElementType) -> View:
         """The `shape` elements from here on, densely packed."""

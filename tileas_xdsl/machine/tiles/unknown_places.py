@@ -6,6 +6,9 @@ Reads at places that a check does not compute, in memory that nobody writes.
 
 Where such a read lies changes nothing as long as no access writes to its array: reads do not race with each other. So a
 check reads at index 0 in its place, and is undecided as soon as something writes to the array, before or after.
+
+    %p = llvm.getelementptr %a[%k]             an address, of which the same holds if only reads use it
+    %x = llvm.load %p
 """
 
 from __future__ import annotations
@@ -13,8 +16,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.ir import Operation
+from xdsl.dialects import llvm
+from xdsl.ir import Operation, Use
 
+from tileas_xdsl.analysis.memory.atomic_reads import is_atomic
+from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncOp
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.assumptions import LIES_INSIDE
 from tileas_xdsl.machine.core.memory import MemoryObject
@@ -39,3 +45,20 @@ def places_to_read(
     agent.machine.read_somewhere(base, op)
     agent.machine.assume(LIES_INSIDE.about(base.family))
     return [0 if index is UNKNOWN else agent.known(index, op, ADDRESS) for index in seen], True
+
+
+def is_address_of_reads(op: llvm.GEPOp) -> bool:
+    """Whether nothing uses the address that `op` computes but loads, copies from there, and addresses of these."""
+    return all(_reads(use) for use in op.result.uses)
+
+
+def _reads(use: Use) -> bool:
+    match use.operation:
+        case llvm.LoadOp() as load:
+            return not is_atomic(load)
+        case CpAsyncOp():
+            return use.index == 1
+        case llvm.GEPOp() as further:
+            return use.index == 0 and is_address_of_reads(further)
+        case _:
+            return False

@@ -4,21 +4,24 @@ What a check leaves out of code for single threads: ops that only compute what n
     %y = arith.mulf %x, %x         not executed, since nothing decides by %y
     llvm.store %y, %q              stores something that is not known, and may be another number in each thread
 
-Which ops these are is told by `analysis.threads.needed`, from the kinds of their meanings. Of what is left out nothing
-is known. Integer constants are known before a function begins, so that no turn of a loop computes them. All threads of
-a warp that store to one place have to store one value there, and of left-out data that is not known: then the check
-begins again with all ops (`NeededAfterAllError`).
+Which ops these are is told by `analysis.threads.needed`, from the kinds of their meanings. A choice by a comparison
+that is true in every check (`tail_guards`) depends on what it chooses then, not on the bytes that are left of a row. Of
+what is left out nothing is known. Integer constants are known before a function begins, so that no turn of a loop
+computes them. All threads of a warp that store to one place have to store one value there, and of left-out data that is
+not known: then the check begins again with all ops (`NeededAfterAllError`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, TypeGuard
 
 from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, i1
 from xdsl.ir import Attribute, ErasedSSAValue, Operation, SSAValue
 from xdsl.traits import get_effects
 
+from tileas_xdsl.analysis.memory.tail_guards import is_tail_guard
 from tileas_xdsl.analysis.thread_blocks import Level, level_of
 from tileas_xdsl.analysis.thread_dependence import differs_between_threads
 from tileas_xdsl.analysis.threads.needed import Roles, Slice, slice_of
@@ -45,6 +48,21 @@ def computes(op: Operation) -> bool:
     return meaning is not None and meaning.kind is Kind.PURE and not (meaning.facts.may_fail or op.regions)
 
 
+def _is_taken(op: Operation) -> TypeGuard[arith.SelectOp]:
+    """Whether `op` gives its first choice in every check."""
+    return isinstance(op, arith.SelectOp) and isinstance(op.cond.owner, arith.CmpiOp) and is_tail_guard(op.cond.owner)
+
+
+def _depends_on(op: Operation) -> Sequence[SSAValue]:
+    return (op.cond, op.lhs) if _is_taken(op) else op.operands
+
+
+def operands_around(op: Operation, left_out: Collection[Operation]) -> tuple[SSAValue, ...]:
+    """The operands of the step of `op` where ops are left out; of a choice that is taken, that one in place of both."""
+    operands = (op.cond, op.lhs, op.lhs) if left_out and _is_taken(op) else op.operands
+    return tuple(LEFT_OUT if each.owner in left_out else each for each in operands)
+
+
 def _data(op: Operation) -> list[SSAValue]:
     return [operand for name in facts_of(op).data for operand in operands_called(op, name)]
 
@@ -65,7 +83,7 @@ def _synchronises(op: Operation) -> bool:
     return meaning is None or meaning.kind is not Kind.EFFECT
 
 
-ROLES = Roles(computes, _data, _reads, _gives_late, _synchronises)
+ROLES = Roles(computes, _depends_on, _data, _reads, _gives_late, _synchronises)
 
 
 def _slice_of_function(function: Operation) -> Slice:

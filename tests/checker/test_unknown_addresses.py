@@ -1,0 +1,124 @@
+"""
+Threads that compute an address from data, or the bytes that are left of a row: reads of what nobody writes need no
+address, and sizes that every check takes to be whole need no number.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.ir import parse
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Report, Verdict
+
+GATHER = """
+llvm.mlir.global internal @slots() {{addr_space = 3 : i32, alignment = 16 : i64}} : !llvm.array<32 x i32>
+func.func @f(%table: !llvm.ptr<1>, %ids: !llvm.ptr<1>, %y: !llvm.ptr<1>, %n: index)
+    attributes {{nvvm.reqntid = array<i32: 32>}} {{
+  %thread = nvvm.read.ptx.sreg.tid.x : i32
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %shared = llvm.mlir.addressof @slots : !llvm.ptr<3>
+  %mine = llvm.getelementptr %shared[%thread] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32
+  scf.for %i = %c0 to %n step %c1 {{
+    %turn = arith.index_cast %i : index to i32
+    %c32 = arith.constant 32 : i32
+    %first = arith.muli %turn, %c32 : i32
+    %at = arith.addi %first, %thread : i32
+    %from = llvm.getelementptr %ids[%at] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
+    %id = llvm.load %from : !llvm.ptr<1> -> i32
+    %row = llvm.getelementptr {source}[%id] : ({space}, i32) -> {space}, i32
+    %second = llvm.getelementptr %row[4] : ({space}) -> {space}, i8
+    %x = llvm.load %second : {space} -> i32
+    %to = llvm.getelementptr %y[%at] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
+    llvm.store %x, %to : i32, !llvm.ptr<1>
+    {more}
+  }}
+  func.return
+}}
+"""
+
+
+def judged(more: str = "", source: str = "%table", space: str = "!llvm.ptr<1>") -> Report:
+    return check(parse(GATHER.format(more=more, source=source, space=space)))
+
+
+def test_a_gather_from_what_nobody_writes_is_safe_for_every_trip_count() -> None:
+    report = judged()
+    assert report.is_proved
+    assert "indices that are data stay inside table" in report.last_line
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "llvm.store %x, %table : i32, !llvm.ptr<1>",
+        "llvm.store %x, %row : i32, !llvm.ptr<1>",
+        "llvm.store %x, %second : i32, !llvm.ptr<1>",
+        "%again = llvm.load %second atomic seq_cst {alignment = 4 : i64} : !llvm.ptr<1> -> i32",
+    ],
+    ids=["elsewhere", "there", "behind it", "atomic"],
+)
+def test_where_it_lies_matters_once_something_is_written(more: str) -> None:
+    report = judged(more)
+    assert report.verdict is Verdict.UNDECIDED
+    assert "computes an address" in str(report)
+
+
+def test_a_gather_from_shared_memory_that_is_written_is_undecided() -> None:
+    report = judged("llvm.store %x, %mine : i32, !llvm.ptr<3>", "%shared", "!llvm.ptr<3>")
+    assert report.verdict is Verdict.UNDECIDED
+
+
+TAIL = """
+llvm.mlir.global internal @slots() {{addr_space = 3 : i32, alignment = 16 : i64}} : !llvm.array<128 x f32>
+func.func @f(%x: memref<?xf32>, %y: !llvm.ptr<1>, %n: index) attributes {{nvvm.reqntid = array<i32: 32>}} {{
+  %thread = nvvm.read.ptx.sreg.tid.x : i32
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %c4 = arith.constant 4 : index
+  %none = arith.constant 0 : i32
+  %whole = arith.constant 16 : i32
+  %number = "memref.extract_aligned_pointer_as_index"(%x) : (memref<?xf32>) -> index
+  %address = arith.index_cast %number : index to i64
+  %from = llvm.inttoptr %address : i64 to !llvm.ptr<1>
+  %b, %o, %size, %s = memref.extract_strided_metadata %x : memref<?xf32> -> memref<f32>, index, index, index
+  %lane = arith.index_cast %thread : i32 to index
+  %mine = arith.muli %lane, %c4 : index
+  %shared = llvm.mlir.addressof @slots : !llvm.ptr<3>
+  %number_of_mine = arith.index_cast %mine : index to i32
+  %slot = llvm.getelementptr %shared[%number_of_mine] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, f32
+  scf.for %i = %c0 to %n step %c1 {{
+    %c128 = arith.constant 128 : index
+    %row = arith.muli %i, %c128 : index
+    %at = arith.addi %row, %mine : index
+    %last = arith.addi %at, %c3 : index
+    %is_whole = arith.cmpi ult, %last, %size : index
+    %left = arith.subi %size, %at : index
+    %most = arith.minsi %left, %c4 : index
+    %bytes = arith.muli %most, %c4 : index
+    %narrow = arith.index_cast %bytes : index to i32
+    %is_some = arith.cmpi ult, %at, %size : index
+    %part = arith.select %is_some, %narrow, %none : i32
+    %read = arith.select %is_whole, %whole, %part : i32
+    %distance = arith.index_cast %at : index to i64
+    %place = llvm.getelementptr %from[%distance] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32
+    nvvm.cp.async.shared.global %slot, %place, 16, cache = cg, %read : !llvm.ptr<3>, !llvm.ptr<1>, i32
+    nvvm.cp.async.commit.group
+    {wait}
+    %v = llvm.load %slot : !llvm.ptr<3> -> vector<4xf32>
+    %to = llvm.getelementptr %y[%distance] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32
+    llvm.store %v, %to : vector<4xf32>, !llvm.ptr<1>
+  }}
+  func.return
+}}
+"""
+
+
+def test_bytes_that_are_left_of_a_row_keep_no_proof_back() -> None:
+    assert check(parse(TAIL.format(wait="nvvm.cp.async.wait.group 0"))).is_proved
+
+
+def test_the_copy_is_seen_all_the_same() -> None:
+    assert check(parse(TAIL.format(wait=""))).findings
