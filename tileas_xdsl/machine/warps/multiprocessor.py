@@ -1,0 +1,165 @@
+"""
+One block of threads on one multiprocessor, in cycles: warps that issue in order, and what they start.
+
+    warp 0   issue | issue | wait for mbarrier ............ | issue
+    TMA                    [ rows ]  latency ........ phase |
+    tensor                                                    [ product ]
+
+Each quarter of the multiprocessor issues one instruction a cycle, for the warp that can go on first. An instruction
+waits for its operands and for its port; `steps.py` says what each does. Numbers that are not addresses, counters or
+phases are not computed. Lanes that part go one after the other until they meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from heapq import heappop, heappush
+from math import inf
+
+from tileas_xdsl.machine.warps.barriers import Mbarrier, NamedBarrier, Waiting
+from tileas_xdsl.machine.warps.code import Code
+from tileas_xdsl.machine.warps.costs import StepCost
+from tileas_xdsl.machine.warps.engines import Engines
+from tileas_xdsl.machine.warps.program import Step
+from tileas_xdsl.machine.warps.steps import Issue, perform
+from tileas_xdsl.machine.warps.warp import Part, Warp
+from tileas_xdsl.targets.warp_timing import Port, WarpTiming
+
+MOST_EVENTS = 3_000_000
+FIRST_SHARED = 1024
+"""The address of the first variable in shared memory; those of global memory begin far above."""
+
+Event = Callable[[float], None]
+Box = Sequence[int]
+
+
+class StuckError(Exception):
+    """Warps wait for what never comes, or the program does not end."""
+
+
+class Multiprocessor:
+    """
+    A run of one block of threads of `code`. `boxes` are the extents of tensor maps, the last one in bytes, and
+    `numbers` the other parameters, both by the names that PTX gives to parameters.
+    """
+
+    def __init__(
+        self, code: Code, boxes: Mapping[str, Box], numbers: Mapping[str, int], timing: WarpTiming, serialized: bool
+    ) -> None:
+        self.code, self.timing, self.serialized = code, timing, serialized
+        self.engines = Engines(timing)
+        self.warps = [Warp(number) for number in range(code.program.warps)]
+        self.mbarriers: dict[int, Mbarrier] = {}
+        self.named: dict[int, NamedBarrier] = {}
+        self.numbers = numbers
+        self.symbols = code.program.symbols(FIRST_SHARED)
+        self.boxes = {self.symbols[name]: box for name, box in boxes.items()}
+        self._events: list[tuple[float, int, Warp | Event]] = []
+        self._serial = 0
+
+    # Time -------------------------------------------------------------------------------------------------------------
+
+    def at(self, time: float, event: Warp | Event) -> None:
+        """Let a warp go on, or something happen, at `time`."""
+        self._serial += 1
+        heappush(self._events, (time, self._serial, event))
+
+    def run(self) -> float:
+        """The cycle in which the last warp ends. Raises `StuckError`."""
+        for warp in self.warps:
+            self.at(0.0, warp)
+        for _ in range(MOST_EVENTS):
+            if not self._events:
+                break
+            time, _, event = heappop(self._events)
+            if not isinstance(event, Warp):
+                event(time)
+            elif not (event.done or event.blocked):
+                self._go_on(event, time)
+        waiting = [warp for warp in self.warps if not warp.done]
+        if waiting:
+            places = ", ".join(f"warp {warp.number} in block {warp.parts[-1].block}" for warp in waiting)
+            raise StuckError(f"it does not end: {places}")
+        return max(warp.next for warp in self.warps)
+
+    def _go_on(self, warp: Warp, time: float) -> None:
+        """Issue until something else comes first."""
+        horizon = self._events[0][0] if self._events else inf
+        warp.next = max(warp.next, time)
+        while not (warp.done or warp.blocked):
+            if warp.next > horizon:
+                self.at(warp.next, warp)
+                return
+            part = self._part(warp)
+            if part is None:
+                warp.done = True
+                return
+            assert part.block is not None
+            steps = self.code.blocks[part.block]
+            if part.index >= len(steps):
+                after = self.code.program.blocks[part.block].after
+                part.block, part.index = (after[0] if after else None), 0
+                continue
+            step, cost = steps[part.index]
+            start = self._earliest(warp, step, cost)
+            if start > horizon:
+                self.at(start, warp)
+                return
+            part.index += 1
+            self._issue(warp, part, step, cost, start)
+
+    def _part(self, warp: Warp) -> Part | None:
+        """The part of the warp that goes on; those that have met the others are over."""
+        while warp.parts:
+            part = warp.parts[-1]
+            met = len(warp.parts) > 1 and part.block == part.meeting and part.index == 0
+            if part.block is not None and not met:
+                return part
+            warp.parts.pop()
+            warp.next += self.timing.join if warp.parts else 0.0
+        return None
+
+    # Issuing ----------------------------------------------------------------------------------------------------------
+
+    def _earliest(self, warp: Warp, step: Step, cost: StepCost) -> float:
+        """The cycle in which `step` can issue."""
+        ready = warp.ready
+        start = max([warp.next, *(ready.get(register, 0.0) for register in step.reads)])
+        if step.guard is not None:
+            start = max(start, ready.get(step.guard, 0.0) + self.timing.guard)
+        if not cost.slots:
+            return warp.next
+        start = max(start, self.engines.issue[warp.quarter])
+        return start if cost.port is Port.NONE else max(start, self.engines.port_free(cost.port, warp))
+
+    def _issue(self, warp: Warp, part: Part, step: Step, cost: StepCost, start: float) -> None:
+        if cost.slots:
+            quarter = warp.quarter
+            self.engines.issue[quarter] = max(self.engines.issue[quarter], start) + cost.slots
+            warp.next = start + cost.slots
+            if cost.port is not Port.NONE:
+                self.engines.take_port(cost.port, warp, start + cost.interval)
+        perform(self, Issue(warp, part, step, cost, start))
+
+    # What others wait for ---------------------------------------------------------------------------------------------
+
+    def arrive(self, address: int, lanes: int, time: float) -> None:
+        """`lanes` arrivals count now."""
+        self.mbarriers[address].left -= lanes
+        self._settle(address, time)
+
+    def receive(self, address: int, size: int, time: float) -> None:
+        """`size` bytes have come."""
+        self.mbarriers[address].bytes -= size
+        self._settle(address, time)
+
+    def _settle(self, address: int, time: float) -> None:
+        for waiting in self.mbarriers[address].settle(time):
+            self.release(waiting, time)
+
+    def release(self, waiting: Waiting, time: float) -> None:
+        """A warp sees that its phase is over."""
+        warp = waiting.warp
+        warp.blocked = False
+        warp.next = max(warp.next, time + waiting.wake)
+        self.at(warp.next, warp)

@@ -1,0 +1,1 @@
+"""Figures that were measured on a device; each names its measurement in `bench/gpu/results/`."""
