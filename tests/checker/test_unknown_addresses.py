@@ -122,3 +122,82 @@ def test_bytes_that_are_left_of_a_row_keep_no_proof_back() -> None:
 
 def test_the_copy_is_seen_all_the_same() -> None:
     assert check(parse(TAIL.format(wait=""))).findings
+
+
+GUARDED = """
+func.func @f(%x: memref<?xi32>, %y: !llvm.ptr<1>, %n: index) attributes {{nvvm.reqntid = array<i32: 32>}} {{
+  %thread = nvvm.read.ptx.sreg.tid.x : i32
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c128 = arith.constant 128 : index
+  %zero = arith.constant 0 : i32
+  %number = "memref.extract_aligned_pointer_as_index"(%x) : (memref<?xi32>) -> index
+  %address = arith.index_cast %number : index to i64
+  %from = llvm.inttoptr %address : i64 to !llvm.ptr<1>
+  %b, %o, %size, %s = memref.extract_strided_metadata %x : memref<?xi32> -> memref<i32>, index, index, index
+  %lane = arith.index_cast %thread : i32 to index
+  scf.for %i = %c0 to %n step %c1 {{
+    %row = arith.muli %i, %c128 : index
+    %at = arith.addi %row, %lane : index
+    %inside = arith.cmpi ult, %at, %size : index
+    %distance = arith.index_cast %at : index to i64
+    {body}
+  }}
+  func.return
+}}
+"""
+PLACE = "%p = llvm.getelementptr %from[%distance] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i32"
+PACKED = f"""
+    %v = scf.if %inside -> (i32) {{
+      {PLACE}
+      %four = llvm.load %p {{alignment = 16 : i64}} : !llvm.ptr<1> -> vector<4xi32>
+      %one = llvm.extractelement %four[%zero : i32] : vector<4xi32>
+      scf.yield %one : i32
+    }} else {{
+      scf.yield %zero : i32
+    }}
+    %to = llvm.getelementptr %y[%distance] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i32
+    llvm.store %v, %to : i32, !llvm.ptr<1>
+"""
+COUNTED = f"""
+    scf.if %inside {{
+      {PLACE}
+      %found = llvm.atomicrmw add %p, %thread monotonic : !llvm.ptr<1>, i32
+    }}
+"""
+SCALAR = f"""
+    %v = scf.if %inside -> (i32) {{
+      {PLACE}
+      %one = llvm.load %p : !llvm.ptr<1> -> i32
+      scf.yield %one : i32
+    }} else {{
+      scf.yield %zero : i32
+    }}
+    %to = llvm.getelementptr %y[%distance] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i32
+    llvm.store %v, %to : i32, !llvm.ptr<1>
+"""
+ASKED = f"""
+    scf.if %inside {{
+      {PLACE}
+      %found = llvm.atomicrmw add %p, %thread monotonic : !llvm.ptr<1>, i32
+      %to = llvm.getelementptr %y[%distance] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i32
+      llvm.store %found, %to : i32, !llvm.ptr<1>
+    }}
+"""
+MET = """
+    scf.if %inside {
+      nvvm.barrier0
+    }
+"""
+
+
+@pytest.mark.parametrize("body", [PACKED, COUNTED], ids=["packed numbers", "a count"])
+def test_accesses_that_a_tail_leaves_out_bound_no_loop(body: str) -> None:
+    assert check(parse(GUARDED.format(body=body))).is_proved
+
+
+@pytest.mark.parametrize("body", [SCALAR, ASKED, MET], ids=["a number", "what a count was", "a barrier"])
+def test_an_extent_that_may_decide_more_is_named(body: str) -> None:
+    report = check(parse(GUARDED.format(body=body)))
+    assert not report.is_proved
+    assert "bounds a loop by an extent" in str(report)

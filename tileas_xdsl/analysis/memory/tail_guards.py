@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from xdsl.dialects import arith, memref, scf, tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, ShapedType, VectorType
-from xdsl.ir import Attribute, Operation, OpResult, SSAValue, Use
+from xdsl.ir import Operation, OpResult, SSAValue, Use
 from xdsl.traits import is_side_effect_free
 
 LESS = frozenset({"slt", "ult"})
@@ -65,21 +65,42 @@ def _is_choice(use: Use) -> bool:
 
 def _only_accesses(branch: scf.IfOp) -> bool:
     """Whether a branch does nothing but access memory, and gives nothing but data."""
-    if not all(_is_data(result.type) for result in branch.results):
+    taken = branch.true_region.block.last_op
+    if branch.results and not (isinstance(taken, scf.YieldOp) and all(map(_is_data, taken.operands))):
         return False
     return all(_is_access(op) for region in branch.regions for block in region.blocks for op in block.ops)
 
 
-def _is_data(type_: Attribute) -> bool:
-    return isinstance(type_, AnyFloat | VectorType)
+def _is_data(value: SSAValue) -> bool:
+    """Whether a branch that is taken gives no number that a check knows: floats, vectors, and what was read as such."""
+    if isinstance(value.type, AnyFloat | VectorType):
+        return True
+    match value.owner:
+        case Operation(name="llvm.extractelement" | "llvm.bitcast") as op:
+            return _is_read(op.operands[0])
+        case scf.IfOp() as inner:
+            return _only_accesses(inner)
+        case _:
+            return False
 
 
-ACCESSES = frozenset({"llvm.load", "llvm.store", "memref.load", "memref.store", "vector.load", "vector.store"})
+def _is_read(value: SSAValue) -> bool:
+    """Whether a float or a vector comes out of memory."""
+    op = value.owner
+    return isinstance(op, Operation) and op.name in READS and isinstance(value.type, AnyFloat | VectorType)
+
+
+READS = frozenset({"llvm.load", "memref.load", "vector.load"})
+UPDATES = frozenset({"llvm.atomicrmw", "memref.atomic_rmw"})
+"""Accesses as long as nobody asks what they found. A loop that does, elsewhere, is no wait (`atomic_reads`)."""
+ACCESSES = READS | {"llvm.store", "memref.store", "vector.store"}
 
 
 def _is_access(op: Operation) -> bool:
     if isinstance(op, scf.YieldOp) or op.name in ACCESSES:
         return True
+    if op.name in UPDATES:
+        return not any(result.uses for result in op.results)
     if isinstance(op, scf.IfOp):
         return _only_accesses(op)
     return not op.regions and is_side_effect_free(op)
