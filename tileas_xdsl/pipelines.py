@@ -98,7 +98,7 @@ FAMILY = (
     FamilyPass(
         "tileas-materialize-schedule",
         PIPELINED,
-        (("compute_capability", "compute_capability"), ("use_AUS", "use_aus")),
+        (("compute_capability", "compute_capability"), ("use_AUS", "use_aus"), ("blocks", "blocks")),
     ),
     FamilyPass("tileas-unroll-register-loops"),
     FamilyPass(
@@ -118,7 +118,7 @@ FAMILY = (
     FamilyPass("tileas-single-steps", ALWAYS, (), "threads"),
     FamilyPass("lower-tma-load-store-to-async", ALWAYS, (), "threads"),
     FamilyPass("tileas-attach-tma-desc-args", ALWAYS, (), "threads"),
-    FamilyPass("convert-nv-tile-func-to-llvm", ALWAYS, TARGET, "threads"),
+    FamilyPass("convert-nv-tile-func-to-llvm", ALWAYS, (*TARGET, ("blocks", "blocks")), "threads"),
     FamilyPass("tileas-place-tiles", ALWAYS, TARGET, "threads"),
     FamilyPass("tileas-order-accesses", ALWAYS, (("remarks", "remarks"),), "threads"),
     FamilyPass("convert-pipeline-to-nvvm", ALWAYS, TARGET, "threads"),
@@ -311,6 +311,7 @@ class TileIRPass(ChoosingPass):
         default=False, metadata={"help": "lower tile code to what each thread does; it needs layouts"}
     )
     dynamic_persistent: bool = field(default=False, metadata={"help": "Enable dynamic persistent transformation"})
+    blocks: int = field(default=1, metadata={"help": "blocks that a multiprocessor holds at a time"})
     group_programs: int = field(
         default=0,
         metadata={"help": "rows of programs in a group that follow each other in time; 0: in the order of the grid"},

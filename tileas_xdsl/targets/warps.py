@@ -30,12 +30,13 @@ CONSUMER_REGISTERS = 232
 """Of a thread that computes, where that many are left."""
 
 
-def registers_each(agents: int, producers: int, *, hands_over: bool) -> int:
+def registers_each(agents: int, producers: int, *, hands_over: bool, blocks: int = 1) -> int:
     """
     Registers of a thread of each of `agents` warpgroups that is no producer; `hands_over` says whether the target can
     give a thread more than another one has. They all start with an even share, in steps, and that is what there is.
+    `blocks` of these agents share a multiprocessor.
     """
-    share = REGISTERS // (WARP_GROUP * WARP * agents) // REGISTER_STEP * REGISTER_STEP
+    share = REGISTERS // (WARP_GROUP * WARP * agents * blocks) // REGISTER_STEP * REGISTER_STEP
     if hands_over and agents > producers:
         share = min((share * agents - PRODUCER_REGISTERS * producers) // (agents - producers), CONSUMER_REGISTERS)
     return min(share, USABLE_REGISTERS) // REGISTER_STEP * REGISTER_STEP

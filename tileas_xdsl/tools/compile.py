@@ -84,6 +84,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dynamic-persistent", action="store_true", help="let a block compute one program of the grid after the other"
     )
     parser.add_argument(
+        "--blocks", type=int, default=1, metavar="N", help="blocks that a multiprocessor holds at a time (default: 1)"
+    )
+    parser.add_argument(
         "--group-programs",
         type=int,
         default=0,
@@ -130,6 +133,7 @@ def _compile(arguments: argparse.Namespace) -> int:
         num_stages=arguments.num_stages,
         sub_tiles=arguments.sub_tiles,
         dynamic_persistent=arguments.dynamic_persistent,
+        blocks=arguments.blocks,
         group_programs=arguments.group_programs,
         threads=arguments.threads,
         remarks=arguments.remarks,
@@ -177,6 +181,8 @@ class Options:
     """The most stages."""
     sub_tiles: int = 1
     dynamic_persistent: bool = False
+    blocks: int = 1
+    """That a multiprocessor holds at a time: they share its registers and its memory."""
     group_programs: int = 0
     """Rows of programs in a group that follow each other in time; 0 leaves them in the order of the grid."""
     threads: int = 1
@@ -201,6 +207,7 @@ class Options:
             unspecialized_pipeline_num_stages=self.num_stages,
             sub_tiles=self.sub_tiles,
             dynamic_persistent=self.dynamic_persistent,
+            blocks=self.blocks,
             group_programs=self.group_programs,
             layouts=to_threads,
             threads=to_threads,

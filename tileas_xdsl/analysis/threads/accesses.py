@@ -146,13 +146,13 @@ class Access:
 def _are_same(one: Object, other: Object) -> bool:
     """Whether two objects are the same array, or the same bytes: tiles of several webs may share a place."""
     if isinstance(one, Place) and isinstance(other, Place) and one.slots == other.slots == 1:
-        return (one.offset, one.bytes) == (other.offset, other.bytes)
+        return one.overlaps(other) and (one.offset, one.bytes) == (other.offset, other.bytes)
     return one == other
 
 
 def _may_overlap(one: Object, other: Object) -> bool:
     if isinstance(one, Slots) or isinstance(other, Slots):
-        return one == other
+        return one == other or any(isinstance(each, Place) and each.over_rings for each in (one, other))
     if isinstance(one, Place) or isinstance(other, Place):
         return isinstance(one, Place) and isinstance(other, Place) and one.overlaps(other)
     return one is None or other is None or one is other

@@ -32,7 +32,7 @@ from tileas_xdsl.analysis.forward_flow import Arrival, FlowClient, analyse
 from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.analysis.threads.accesses import Access, Accesses, Proxy, Span
 from tileas_xdsl.analysis.threads.liveness import agent_of
-from tileas_xdsl.analysis.threads.places import Place
+from tileas_xdsl.analysis.threads.places import Place, place_of
 from tileas_xdsl.analysis.threads.products import Underway, is_of_warpgroup, tokens_in_scope
 from tileas_xdsl.analysis.threads.rings import Slots
 from tileas_xdsl.analysis.threads.teams import is_of_one_warp
@@ -159,11 +159,14 @@ class _State:
         """The same accesses, changed."""
         return _State(frozenset(map(change, self.pending)), frozenset(map(change, self.unfenced)))
 
-    def behind(self, own: Sequence[Access]) -> _State:
-        """The state behind so many more. Slots are handed over; and no engine reads arrays that threads write."""
+    def behind(self, own: Sequence[Access], *, with_slots: bool = False) -> _State:
+        """
+        The state behind so many more. Slots are handed over, unless something else may come to lie there; and no engine
+        reads arrays that threads write.
+        """
         if not own:
             return self
-        pending = [access for access in own if not isinstance(access.object, Slots)]
+        pending = [access for access in own if with_slots or not isinstance(access.object, Slots)]
         generic = [access for access in own if access.proxy is Proxy.GENERIC]
         unfenced = [access for access in generic if isinstance(access.object, Place | Slots)]
         return _State(self.pending.union(pending), self.unfenced.union(unfenced))
@@ -180,6 +183,8 @@ class _Facts:
         """In front of which op a product is waited for besides."""
         accesses = Accesses(function)
         self.rings = accesses.rings
+        self.slots_end = any(place.over_rings for place in map(place_of, function.walk()) if place is not None)
+        """Whether tiles come to lie in slots of rings, when these are empty for good."""
         self.accesses = {op: found for op in function.walk() if (found := accesses.of(op))}
         self.engines: dict[Slots, list[Access]] = {}
         """What engines do to slots."""
@@ -249,7 +254,7 @@ class _Walk(FlowClient[_State]):
 
     def _note(self, own: Access, state: _State) -> None:
         for earlier in state.pending:
-            if earlier.meets(own):
+            if earlier.meets(own) and not isinstance(own.object, Slots):
                 reasons = self.met.setdefault(own.op, [])
                 reasons += [reason] if (reason := Reason(earlier, own)) not in reasons else []
         if own.proxy is Proxy.ASYNC:
@@ -265,7 +270,8 @@ class _Walk(FlowClient[_State]):
         for slots in self.facts.rings.handed_over_by(op):
             state = self._handed_over(op, slots, state)
         state = self._waited(op, state)
-        return state.behind([access for access in self.facts.accesses.get(op, ()) if access.span is not Span.LAST])
+        own = [access for access in self.facts.accesses.get(op, ()) if access.span is not Span.LAST]
+        return state.behind(own, with_slots=self.facts.slots_end)
 
     def _handed_over(self, op: Operation, slots: Slots, state: _State) -> _State:
         """Behind an op that hands a slot over. An engine of another agent may get there at once."""

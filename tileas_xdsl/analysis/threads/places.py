@@ -14,7 +14,7 @@ threads of several agents do has no order but that of their barriers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, i32
@@ -132,6 +132,8 @@ class Place:
     align: int = LEAST_ALIGNMENT
     """A multiple of the period of the swizzle."""
     offset: int = 0
+    over_rings: int = 0
+    """1 where it lies in the slots of rings that are empty for good, and the offset counts from the first of these."""
     """Of the first byte in the shared memory of the kernel."""
 
     @staticmethod
@@ -150,6 +152,7 @@ class Place:
     def attribute(self) -> DictionaryAttr:
         """What an allocation says of it."""
         said = {"number": self.number, "offset": self.offset, "bytes": self.bytes, "slots": self.slots}
+        said |= {"over_rings": self.over_rings} if self.over_rings else {}
         return DictionaryAttr({name: IntegerAttr(value, i32) for name, value in said.items()})
 
     @property
@@ -163,7 +166,7 @@ class Place:
 
     def overlaps(self, other: Place) -> bool:
         """Whether a byte belongs to both."""
-        return self.offset < other.end and other.offset < self.end
+        return self.over_rings == other.over_rings and self.offset < other.end and other.offset < self.end
 
 
 def place_of(op: Operation) -> Place | None:
@@ -205,6 +208,22 @@ def packed(places: Sequence[Place], apart: Callable[[int, int], bool], limit: in
         return found
     largest = sorted(places, key=lambda place: -place.extent)
     tight = _offered(largest, lambda one, other: apart(one.number, other.number))
+    return sorted(tight, key=lambda place: place.number)
+
+
+def packed_with_rings(
+    places: Sequence[Place], apart: Callable[[int, int], bool], limit: int, over_rings: Collection[int]
+) -> list[Place]:
+    """
+    The same, where those with the numbers `over_rings` may lie in the slots of rings: if `limit`, the bytes beside
+    these, is too little for all.
+    """
+    found = packed(places, apart, limit)
+    if max((place.end for place in found), default=0) <= limit or not over_rings:
+        return found
+    inside = [replace(place, over_rings=1) for place in places if place.number in over_rings]
+    beside = [place for place in places if place.number not in over_rings]
+    tight = [*_offered(inside, lambda one, other: apart(one.number, other.number)), *packed(beside, apart, limit)]
     return sorted(tight, key=lambda place: place.number)
 
 

@@ -40,6 +40,11 @@ def says_registers(function: Operation) -> bool:
     return REGISTERS in function.attributes or BLOCKS in function.attributes
 
 
+def blocks_of(function: Operation, otherwise: int = 1) -> int:
+    """How many blocks of a function a multiprocessor has to hold at once; `otherwise` where it does not say."""
+    return max(_number(function, BLOCKS) or otherwise, 1)
+
+
 @dataclass(frozen=True)
 class Launch:
     """The registers with which a block is launched."""
@@ -51,15 +56,16 @@ class Launch:
     """Whether the program says so; else it is the most that a block can have."""
 
 
-def launch_of(function: Operation, threads: int) -> Launch:
+def launch_of(function: Operation, threads: int, blocks: int = 1) -> Launch:
     """
     The registers with which a block of `threads` threads that runs `function` is launched.
 
     With `maxnreg` it is that number, in whole units of allocation. Without it the compiler chooses, up to what a
-    multiprocessor has for the threads that it has to hold (PTX ISA, ".maxnreg", ".minnctapersm").
+    multiprocessor has for the threads that it has to hold (PTX ISA, ".maxnreg", ".minnctapersm"): those of `blocks`
+    blocks, where the function does not say how many.
     """
     warps = -(-threads // THREADS_OF_WARP)
-    held = warps * THREADS_OF_WARP * max(_number(function, BLOCKS) or 1, 1)
+    held = warps * THREADS_OF_WARP * blocks_of(function, blocks)
     most = min(OF_MULTIPROCESSOR // held // MOVED_BY * MOVED_BY, MOST)
     stated = _number(function, REGISTERS)
     module = function.parent_op()

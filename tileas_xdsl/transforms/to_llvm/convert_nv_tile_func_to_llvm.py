@@ -55,9 +55,9 @@ class ConvertNvTileFuncToLLVMPass(ModulePass):
     - `nvvm.reqntid`: the threads of a block. They are the warps of all agents, up to a whole warpgroup, or as many as
       the layouts of the tiles are for.
     - `nvvm.cluster_dim`: the blocks of a cluster, where `kernel_spec` says more than one.
-    - `nvvm.minctasm`: that a multiprocessor need hold no more than one block, where agents move registers. With the
-      number of threads it lets the assembler start each with as many registers as an agent takes. (`maxnreg` would be
-      the limit of every agent.)
+    - `nvvm.minctasm`: how many blocks a multiprocessor has to hold, where that is more than one, or agents move
+      registers. With the number of threads it lets the assembler start each with as many registers as an agent takes.
+      (`maxnreg` would be the limit of every agent.)
 
     A function of a tile dialect becomes one of `func`.
 
@@ -73,6 +73,7 @@ class ConvertNvTileFuncToLLVMPass(ModulePass):
     name = "convert-nv-tile-func-to-llvm"
 
     compute_capability: str = field(default="sm_80", metadata={"help": "the target, where the IR names none"})
+    blocks: int = field(default=1, metadata={"help": "blocks that a multiprocessor holds, where a function says none"})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [each for each in op.ops if isinstance(each, KernelFunction) and _has_tiles(each)]
@@ -92,9 +93,9 @@ class ConvertNvTileFuncToLLVMPass(ModulePass):
             refuse(function, words, f"leave out {THREADS}, or assign layouts for as many warps")
         _refuse_other_warps(function, warps)
         launch: dict[str, Attribute] = {THREADS: DenseArrayBase.from_list(i32, [warps.threads, 1, 1])}
-        registers = starting_registers(function, capability_for(function, self.compute_capability))
-        if registers is not None and not says_registers(function):
-            launch[BLOCKS] = IntegerAttr(1, i32)
+        registers = starting_registers(function, capability_for(function, self.compute_capability), self.blocks)
+        if (registers is not None or self.blocks > 1) and not says_registers(function):
+            launch[BLOCKS] = IntegerAttr(self.blocks, i32)
         if (blocks := _cluster_of(function)) is not None:
             launch[CLUSTER] = DenseArrayBase.from_list(i32, blocks)
         return launch

@@ -17,7 +17,7 @@ Which names belong together, for how long their tiles are read, and what may sha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
@@ -27,7 +27,9 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from tileas_xdsl.analysis.pipeline_root import PipelineRoots
 from tileas_xdsl.analysis.target import model_of_target
+from tileas_xdsl.analysis.threads.drained import Drained
 from tileas_xdsl.analysis.threads.filling import filled_with
 from tileas_xdsl.analysis.threads.liveness import Liveness
 from tileas_xdsl.analysis.threads.places import (
@@ -37,16 +39,16 @@ from tileas_xdsl.analysis.threads.places import (
     Turns,
     Web,
     beginning,
-    packed,
+    packed_with_rings,
     place_of,
     turns_of,
     webs_of,
 )
 from tileas_xdsl.analysis.threads.products import Underway, tokens_in_scope
+from tileas_xdsl.analysis.threads.registers import blocks_of
 from tileas_xdsl.analysis.threads.tiles import tile_of
 from tileas_xdsl.diagnostics import op_name, refuse
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
-from tileas_xdsl.dialects.nv_tileas.pipeline import CreatePipelineOp
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.transforms.to_llvm.placing.explicit import make_loads_explicit, stage_operands
@@ -79,7 +81,8 @@ class PlaceTilesPass(ModulePass):
     is still reading, of which no token is at hand to wait for.
 
     Choices: tiles of the same size share bytes where one is over when the other begins; tiles of other sizes only where
-    the target's shared memory would not do. A place that is shared costs a barrier.
+    the shared memory would not do that there is for a block. Where that is too much still, tiles lie in the slots of
+    the rings, if all of these are empty for good by then. A place that is shared costs a barrier.
     """
 
     name = "tileas-place-tiles"
@@ -95,7 +98,7 @@ class PlaceTilesPass(ModulePass):
 
     def _placed(self, function: func.FuncOp) -> func.FuncOp:
         """The function with places. Raises `RefusedError`; the function itself stays as it is."""
-        limit = model_of_target(function, self.compute_capability).shared_bytes - _bytes_of_rings(function)
+        limit = self._bytes_of_block(function) - _bytes_of_rings(function)
         made = function.clone()
         make_loads_explicit(made)
         stage_operands(made)
@@ -110,12 +113,31 @@ class PlaceTilesPass(ModulePass):
         sizes = [
             Place.of(number, web.tile, own.slots) for number, (web, own) in enumerate(zip(webs, turns, strict=True))
         ]
-        places = packed(sizes, Apart(webs, liveness, underway), limit)
+        places = packed_with_rings(sizes, Apart(webs, liveness, underway), limit, _over_rings(made, webs, turns))
         for point, token in waits:
             Rewriter.insert_op(AsyncWaitOp(token), InsertPoint.before(point))
         for web, own, place in zip(webs, turns, places, strict=True):
             _give_place(made, web, own, place)
         return made
+
+    def _bytes_of_block(self, function: func.FuncOp) -> int:
+        """
+        What a block may take of the shared memory of a multiprocessor, which keeps some for each (CUDA C++ Programming
+        Guide, "Shared Memory" of compute capabilities 8.x and 9.0).
+        """
+        alone, blocks = model_of_target(function, self.compute_capability).shared_bytes, blocks_of(function)
+        return (alone + KEPT) // blocks - KEPT
+
+
+KEPT = 1024
+"""Bytes of shared memory that a multiprocessor keeps for each block."""
+
+
+def _over_rings(function: func.FuncOp, webs: Sequence[Web], turns: Sequence[Turns]) -> list[int]:
+    """The numbers of the webs that may lie in the slots of the rings, since these are empty by then."""
+    drained = Drained(function)
+    alone = (number for number, own in enumerate(turns) if own.slots == 1)
+    return [number for number in alone if all(drained.at(beginning(maker)) for maker in webs[number].makers)]
 
 
 def _has_tiles(function: func.FuncOp) -> bool:
@@ -124,11 +146,12 @@ def _has_tiles(function: func.FuncOp) -> bool:
 
 def _bytes_of_rings(function: func.FuncOp) -> int:
     """What the slots of the pipelines take: each the tiles that some op fills it with."""
-    slots: dict[Operation, int] = {}
+    slots: dict[Hashable, int] = {}
+    roots = PipelineRoots()
     for op in function.body.walk():
-        if isinstance(op, ProduceOp) and isinstance(ring := op.operands[0].owner, CreatePipelineOp):
+        if isinstance(op, ProduceOp) and (ring := roots.of_op(op)) is not None:
             tiles = [tile_of(value.type) for value in filled_with(op)]
-            slots[ring] = ring.depth * sum(tile.bytes for tile in tiles if tile is not None)
+            slots[ring.key] = (ring.depth or 1) * sum(tile.bytes for tile in tiles if tile is not None)
     return sum(slots.values())
 
 

@@ -102,13 +102,13 @@ def warps_of_block(op: AgentSwitchOp) -> Warps:
     return Warps(0, -(-last // GROUP) * GROUP)
 
 
-def starting_registers(function: KernelFunction, capability: int) -> int | None:
+def starting_registers(function: KernelFunction, capability: int, blocks: int = 1) -> int | None:
     """
     Registers of each thread before agents take their own; None where they keep what they have.
 
     Where the function does not say it, these are as many as one of the agents takes, up to an even share of the
-    multiprocessor. Raises `RefusedError` where the agents take more together: they would wait for registers that nobody
-    gives.
+    multiprocessor that holds `blocks` blocks. Raises `RefusedError` where the agents take more together: they would
+    wait for registers that nobody gives.
     """
     op = switch_in(function)
     if op is None or op.max_regs is None or not can(capability, Feature.SETMAXNREG):
@@ -119,7 +119,7 @@ def starting_registers(function: KernelFunction, capability: int) -> int | None:
         return None
     if sum(warps.count for warps in agents) != block.count:
         return None
-    launch = launch_of(function, block.threads)
+    launch = launch_of(function, block.threads, blocks)
     started = launch.each if launch.is_stated else min(launch.each, max(registers))
     mean = sum(count * warps.count for count, warps in zip(registers, agents, strict=True)) / block.count
     if mean > started:

@@ -29,6 +29,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.pipeline_root import PipelineRoots
 from tileas_xdsl.analysis.target import model_of_target
+from tileas_xdsl.analysis.threads.drained import mark_rings_in_step
+from tileas_xdsl.analysis.threads.registers import blocks_of
 from tileas_xdsl.analysis.threads.tiles import tile_of
 from tileas_xdsl.diagnostics import (
     Diagnostic,
@@ -152,6 +154,7 @@ class MaterializeSchedulePass(ModulePass):
     use_dual_simt: bool = field(
         default=True, metadata={"help": "TileAS' rule decides on two computing agents, whatever this says"}
     )
+    blocks: int = field(default=1, metadata={"help": "blocks that a multiprocessor holds, where a function says none"})
     enable_schedule_rewrite: bool = field(
         default=True,
         metadata={
@@ -204,7 +207,8 @@ class MaterializeSchedulePass(ModulePass):
         copy = function.clone()
         try:
             wants_two = any(map(_wants_two_computing_agents, loops))
-            made = _specialize(copy, self.compute_capability, wants_two, self.enable_schedule_rewrite)
+            blocks = blocks_of(function, self.blocks)
+            made = _specialize(copy, self.compute_capability, wants_two, self.enable_schedule_rewrite, blocks)
         except (NoPartitionError, RefusedError) as found:
             self._stay_in_one_agent(function, _reason(found))
             return
@@ -352,6 +356,8 @@ class _Warps:
     hands_over: bool
     budget: int
     width: int
+    blocks: int
+    """That a multiprocessor holds at a time."""
 
 
 @dataclass(frozen=True)
@@ -364,7 +370,7 @@ class _Plan:
     warps: WarpPartition
 
 
-def _specialize(function: Operation, capability: str, wants_two: bool, fold: bool) -> DictionaryAttr:
+def _specialize(function: Operation, capability: str, wants_two: bool, fold: bool, blocks: int) -> DictionaryAttr:
     """
     Cut the body of `function` into agents; returns what was decided. Raises `NoPartitionError` or `RefusedError`.
 
@@ -374,8 +380,11 @@ def _specialize(function: Operation, capability: str, wants_two: bool, fold: boo
     assert view is not None
     if len(view.function_body.blocks) != 1:
         raise NoPartitionError("the function has branches between blocks")
-    warps = _Warps(_hands_over_registers(function, capability), warp_budget(function), _width_of_tiles(function))
+    warps = _Warps(
+        _hands_over_registers(function, capability), warp_budget(function), _width_of_tiles(function), blocks
+    )
     hoist_rings(function)
+    mark_rings_in_step(function)
     block = view.function_body.block
     plan, reason = None, None
     for computing in (2, 1) if wants_two else (1, 2):
@@ -426,7 +435,7 @@ def _plan(found: Partition, warps: _Warps) -> _Plan | None:
     kept = [
         None if agent in found.ownership.producers else _held(code.region.block) for agent, code in enumerate(codes)
     ]
-    made = warp_partition(kept, hands_over=warps.hands_over, width=warps.width)
+    made = warp_partition(kept, hands_over=warps.hands_over, width=warps.width, blocks=warps.blocks)
     return None if made is None or block_warps(made.warps) > warps.budget else _Plan(found, rings, codes, made)
 
 

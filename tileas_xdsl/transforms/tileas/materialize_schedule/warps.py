@@ -33,19 +33,21 @@ class WarpPartition:
 
 
 def warp_partition(
-    kept: Sequence[Sequence[Attribute] | None], *, hands_over: bool, width: int = WARP_GROUP
+    kept: Sequence[Sequence[Attribute] | None], *, hands_over: bool, width: int = WARP_GROUP, blocks: int = 1
 ) -> WarpPartition | None:
     """
     The partition for agents of which each is a producer, None in `kept`, or carries tiles of the types there through
     its loops; None where they do not fit. An agent that computes has `width` warps, whole warpgroups that hold a tile
-    together. `hands_over` says whether the target can give a thread more registers than another one has.
+    together. `hands_over` says whether the target can give a thread more registers than another one has; `blocks` share
+    the multiprocessor.
     """
     warps = tuple(WARP_GROUP if types is None else width for types in kept)
     if block_warps(warps) > MOST_WARPS:
         return None
     computing = [types for types in kept if types is not None]
     needed = [WORKING_REGISTERS + _registers_of(types, width * WARP) for types in computing]
-    share = registers_each(block_warps(warps) // WARP_GROUP, kept.count(None), hands_over=hands_over)
+    groups = block_warps(warps) // WARP_GROUP
+    share = registers_each(groups, kept.count(None), hands_over=hands_over, blocks=blocks)
     if max(needed, default=0) > share:
         return None
     producer = PRODUCER_REGISTERS if hands_over else share

@@ -3,12 +3,12 @@ Where everything lies in the shared memory of a kernel: one array, whose size th
 
     tiles                          where tileas-place-tiles has placed them
     slots of rings                 behind one another, at multiples of what the pattern of their swizzle takes, or 1024
-    barriers                       behind the slots of their ring
+    barriers                       behind the slots of their ring, or of all rings where tiles lie over these
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from xdsl.ir import Operation
 
@@ -25,6 +25,8 @@ class SharedMemory:
     """What has been placed so far."""
 
     size: int = 0
+    rings: int = 0
+    """Where the slots of rings begin, if tiles lie over these."""
     parts: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
     """What has been placed, in words, and how many bytes it takes."""
     slots: dict[Operation, tuple[int, int]] = field(default_factory=dict[Operation, tuple[int, int]])
@@ -35,13 +37,22 @@ class SharedMemory:
     """The offsets of what was a global of its own, by name."""
 
     def take(self, op: Operation, place: Place, name: str | None) -> None:
-        """The place of the tiles that an op allocates, which is chosen already."""
-        if all(place.number != other.number for other in self.places):
+        """
+        The place of the tiles that an op allocates, which is chosen already. One over the slots of rings is taken when
+        these are placed, and what else it takes lies behind them.
+        """
+        if place.over_rings:
+            place = replace(place, offset=self.rings + place.offset)
+        elif all(place.number != other.number for other in self.places):
             self.places.append(place)
             tile = "a tile" if name is None else f"tile '{name}'"
             self.parts.append((tile if place.slots == 1 else f"{place.slots} slots of '{name}'", place.extent))
         self.slots[op] = place.offset, place.bytes
         self.size = max(self.size, place.end)
+
+    def begin_rings(self) -> None:
+        """From here on the slots of rings are placed."""
+        self.rings = self.size = -(-self.size // LARGE) * LARGE
 
     def place(self, size: int, words: str, period: int = 1) -> int:
         """The offset of so many bytes more, for what `words` say, at a multiple of `period`."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from xdsl.dialects import arith, func, llvm
 from xdsl.dialects.builtin import FixedBitwidthType, i32
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.traits import SymbolTable
 
 from tileas_xdsl.analysis.threads.liveness import agent_of
@@ -42,17 +42,29 @@ from tileas_xdsl.transforms.to_llvm.tiles.values import SHARED, SharedTile, Slot
 
 def place_shared(function: func.FuncOp, memory: SharedMemory) -> None:
     """Place the slots and the shared globals of a function behind its tiles, in the order of the ops that name them."""
-    for op in function.body.walk():
-        place = place_of(op)
-        if place is not None:
+    ops = list(function.body.walk())
+    placed = [(op, place) for op in ops if (place := place_of(op)) is not None]
+    for op, place in placed:
+        if not place.over_rings:
             memory.take(op, place, op.results[0].name_hint)
-    for op in function.body.walk():
-        if isinstance(op, AllocTensorOp) and op.stages is not None and op not in memory.slots:
-            depth, name = op.stages.value.data, op.tensor.name_hint or op.name
-            memory.slots[op] = memory.place_slots(depth, _bytes_of_slot(op), _period_of_slots(op), name)
-        elif isinstance(op, llvm.AddressOfOp) and name_of(op) not in memory.globals:
+    if over := [(op, place) for op, place in placed if place.over_rings]:
+        memory.begin_rings()
+        for op in ops:
+            _place_slots(op, memory)
+        for op, place in over:
+            memory.take(op, place, op.results[0].name_hint)
+    for op in ops:
+        _place_slots(op, memory)
+        if isinstance(op, llvm.AddressOfOp) and name_of(op) not in memory.globals:
             name = name_of(op)
             memory.globals[name] = memory.place(bytes_of(global_of(op)), f"'{name}'")
+
+
+def _place_slots(op: Operation, memory: SharedMemory) -> None:
+    """Place the slots that an op allocates, if it allocates some that have no place yet."""
+    if isinstance(op, AllocTensorOp) and op.stages is not None and op not in memory.slots:
+        depth, name = op.stages.value.data, op.tensor.name_hint or op.name
+        memory.slots[op] = memory.place_slots(depth, _bytes_of_slot(op), _period_of_slots(op), name)
 
 
 def _bytes_of_slot(op: AllocTensorOp) -> int:
