@@ -20,7 +20,7 @@ from xdsl.traits import SymbolTable
 from tileas_xdsl.analysis.memory.atomic_reads import is_atomic
 from tileas_xdsl.dialects.extensions import llvm as extended
 from tileas_xdsl.dialects.extensions import llvm_values as values
-from tileas_xdsl.dialects.extensions.llvm_accesses import FenceOp
+from tileas_xdsl.dialects.extensions.llvm_accesses import FenceOp, ordering_of
 from tileas_xdsl.dialects.llvm_sizes import POINTER_BYTES
 from tileas_xdsl.dialects.rocdl import async_lds_transfer, counted_lds_transfer
 from tileas_xdsl.machine.core import moving_numbers as moving
@@ -36,6 +36,7 @@ from tileas_xdsl.machine.core.values import UNKNOWN, ElementType, element_type, 
 from tileas_xdsl.machine.core.violations import DivisionByZeroError, UnsupportedError
 from tileas_xdsl.machine.meanings.arith import dense_array
 from tileas_xdsl.machine.parts import atomics
+from tileas_xdsl.machine.parts.atomics import words
 from tileas_xdsl.machine.parts.calls import call_symbol
 from tileas_xdsl.machine.parts.divergent_jumps import branch_to
 from tileas_xdsl.machine.parts.globals import global_object
@@ -427,9 +428,17 @@ def _load(agent: Agent, op: llvm.LoadOp, pointer: Any) -> Any:
     target: Pointer = agent.known(pointer, op, "loads through")
     type_ = op.results[0].type
     place = typed_view(target, type_, op)
+    if words.is_of_word(agent, op) and not target.is_guess:
+        return words.access(agent, op, place, _leaves, _plain)
     value = atomics.load(agent, op, place) if is_atomic(op) else agent.load(place, op)
-    if target.is_guess:
-        return UNKNOWN
+    return UNKNOWN if target.is_guess else _plain(value)
+
+
+def _leaves(_number: Any) -> None:
+    """An access that changes nothing."""
+
+
+def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, NUMPY_INTEGERS) else value
 
 
@@ -441,18 +450,21 @@ def _load(agent: Agent, op: llvm.LoadOp, pointer: Any) -> Any:
     per_thread=TakesPerThread.ONE_BY_ONE,
     at_once=_store_at_once,
 )
-def _store(agent: Agent, op: llvm.StoreOp, value: Any, pointer: Any) -> None:
+def _store(agent: Agent, op: llvm.StoreOp, value: Any, pointer: Any) -> Answer:
     target: Pointer = agent.known(pointer, op, "stores through")
     place = typed_view(target, op.value.type, op)
+    if words.is_of_word(agent, op):
+        return words.access(agent, op, place, lambda _: value, _leaves)
     if is_atomic(op):
         atomics.update(agent, op, place, lambda _: value)
     else:
         agent.store(place, value, op)
+    return None
 
 
 @effect(FenceOp)
-def _fence(_agent: Agent, _op: FenceOp) -> None:
-    """Nothing: what atomic accesses hand over is not followed, with a fence or without one."""
+def _fence(agent: Agent, op: FenceOp) -> None:
+    words.fence(agent, op, ordering_of(op))
 
 
 @pure(extended.AddrSpaceCastOp, moves=moving.unchanged)
@@ -498,6 +510,8 @@ def _atomicrmw(agent: Agent, op: extended.AtomicRMWOp, pointer: Any, given: Any)
     is_integer = isinstance(kind, IntegerType)
 
     def compute(old: Any) -> Any:
+        if given is UNKNOWN:
+            return UNKNOWN
         if is_integer and word in UNSIGNED_UPDATES:
             return wrap(UNSIGNED_UPDATES[word](unsigned(int(old), kind), unsigned(int(given), kind)), kind)
         if is_integer:
@@ -506,8 +520,10 @@ def _atomicrmw(agent: Agent, op: extended.AtomicRMWOp, pointer: Any, given: Any)
             raise UnsupportedError(op, f"computes {word} on {kind}, which has no meaning here")
         return FLOAT_UPDATES[word](old, given)
 
-    old = atomics.update(agent, op, typed_view(target, kind, op), compute)
-    return int(old) if isinstance(old, NUMPY_INTEGERS) else old
+    place = typed_view(target, kind, op)
+    if words.is_of_word(agent, op):
+        return words.access(agent, op, place, compute, _plain)
+    return _plain(atomics.update(agent, op, place, compute))
 
 
 @effect(extended.CmpXchgOp, may_move=("cmp", "val"), opaque=("val",))
@@ -517,8 +533,18 @@ def _cmpxchg(agent: Agent, op: extended.CmpXchgOp, pointer: Any, expected: Any, 
     if agent.machine.with_data and compares_pointers:
         raise UnsupportedError(op, "compares pointers; compare integers instead")
     place = target.view((POINTER_BYTES,), BYTE) if compares_pointers else typed_view(target, op.val.type, op)
-    old = atomics.update(agent, op, place, lambda old: given if int(old) == int(expected) else None)
-    return UNKNOWN if old is UNKNOWN else (int(old), int(int(old) == int(expected)))
+
+    def compute(old: Any) -> Any:
+        if expected is UNKNOWN or given is UNKNOWN:
+            return UNKNOWN
+        return given if int(old) == int(expected) else None
+
+    def result(old: Any) -> Any:
+        return UNKNOWN if old is UNKNOWN or expected is UNKNOWN else (int(old), int(int(old) == int(expected)))
+
+    if words.is_of_word(agent, op) and not compares_pointers:
+        return words.access(agent, op, place, compute, result)
+    return result(atomics.update(agent, op, place, compute))
 
 
 @pure(llvm.ExtractValueOp)

@@ -68,6 +68,7 @@ from tileas_xdsl.machine.core.violations import (
     ViolationKind,
     end_malformed,
 )
+from tileas_xdsl.machine.parts.atomics import words
 from tileas_xdsl.machine.parts.barrier_lives import (
     end_barrier,
     make_barrier,
@@ -579,9 +580,13 @@ def _elect(agent: Agent, op: Operation, *_mask: Any) -> Any:
     return per_thread(agent, [int(lane == chosen) for lane in range(agent.size)], Varies.BY_ELECTION)
 
 
+@effect(fence.MembarOp, fence.FenceScClusterOp)
+def _memory_barrier(agent: Agent, op: Operation) -> None:
+    """It orders atomic accesses; the rest the machine keeps in order anyway."""
+    words.fence(agent, op)
+
+
 @effect(
-    fence.MembarOp,
-    fence.FenceScClusterOp,
     fence.FenceSyncRestrictOp,
     fence.FenceProxySyncRestrictOp,
     thread.NanosleepOp,

@@ -1,9 +1,10 @@
 """
 Atomic accesses: a read, a computation and a write of one place as one step.
 
-Two of them never race with each other; one and an ordinary access of the same bytes do. They order nothing else: what
-an atomic access would hand over by its ordering is not followed, so a check does not rely on it. Nor does a check
-follow what they read, as that depends on the order in which others come; so what branches on it is undecided.
+Two of them never race with each other; one and an ordinary access of the same bytes do. Those of `llvm` by which the
+program decides are followed (`words`). The others order nothing else: what one would hand over by its ordering a check
+does not rely on. Nor does it follow what they read, as that depends on the order in which others come; so what branches
+on it is undecided.
 """
 
 from __future__ import annotations
