@@ -206,12 +206,15 @@ def fits_in_boxes(shape: Sequence[int], element_bits: int) -> bool:
 
 
 def box_of(memory: LinearLayout, element_bits: int) -> tuple[int, ...] | None:
-    """The box by which TMA writes a tile in this layout; None where it does not write it."""
+    """
+    The box by which TMA writes a tile in this layout; None where it does not write it. Rows that are narrower than the
+    swizzle lie as far apart as it is wide, which no layout of a tile says: those are packed.
+    """
     shape = memory.shape
     if not fits_in_boxes(shape, element_bits):
         return None
     for width in sorted(SWIZZLES):
-        if swizzled(shape, element_bits, width) == memory:
+        if shape[-1] * element_bits >= 8 * width and swizzled(shape, element_bits, width) == memory:
             inner = min(shape[-1], 8 * width // element_bits) if width else shape[-1]
             return (*shape[:-1], inner)
     return None

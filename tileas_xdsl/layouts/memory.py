@@ -43,7 +43,7 @@ def swizzled(shape: Sequence[int], element_bits: int, width: int, order: Sequenc
     """
     A tile as TMA writes it with a swizzle of `width` bytes: cut along its fastest dimension into boxes as wide as the
     swizzle (one after the other in memory), rows packed, chunks permuted. Rows narrower than the swizzle are packed as
-    they are. Raises `LayoutError` for a width that no hardware has.
+    they are, as threads may write them and TMA does not. Raises `LayoutError` for a width that no hardware has.
     """
     if width not in SWIZZLES:
         raise LayoutError(f"a swizzle has 32, 64 or 128 bytes, or 0 for none, not {width}")

@@ -62,6 +62,12 @@ def _stated(agent: Agent, op: Operation, descriptor: Pointer) -> int | None:
         return _refuse(op) if agent.machine.with_data else size
     if size not in (None, known.map_.box_bytes):
         raise UnsupportedError(op, f"says that its box has {size} bytes, and its tensor map {known.map_.box_bytes}")
+    if known.map_.swizzle > known.map_.row_bytes:
+        raise UnsupportedError(
+            op,
+            f"copies boxes with rows of {known.map_.row_bytes} bytes, which lie {known.map_.swizzle} bytes apart in "
+            "shared memory, as far as their swizzle is wide; take the swizzle that is as wide as a row, or none",
+        )
     return known.map_.box_bytes
 
 
