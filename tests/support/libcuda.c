@@ -102,6 +102,7 @@ int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t size) { memcpy(to, (void *)f
 /* The map is what it was made of: address, rank, shape, box, swizzle. */
 int cuTensorMapEncodeTiled(uint64_t *map, int type, unsigned rank, uint64_t address, uint64_t *shape, uint64_t *strides,
                            uint32_t *box, uint32_t *steps, int interleave, int swizzle, int l2, int fill) {
+  if (!current) return INVALID_CONTEXT;
   if ((uint64_t)map % 64 || interleave || l2 != 2 || fill || type != 7 || steps[0] != 1) return INVALID;
   if (rank == 2 && strides[0] != shape[0] * 4) return INVALID;
   uint64_t words[] = {address, rank, shape[0], shape[1], box[0], box[1], swizzle};

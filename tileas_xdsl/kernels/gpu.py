@@ -26,7 +26,17 @@ import numpy as np
 from tileas_xdsl.backend.contract import MAP_ALIGNMENT, MAP_BYTES, KernelContract, Number, TensorMap
 from tileas_xdsl.diagnostics import Error
 from tileas_xdsl.kernels.arrays import Array, dense
-from tileas_xdsl.kernels.binding import Bound, Grid, array_name, bound, grid_of, names_of, number_in, number_of
+from tileas_xdsl.kernels.binding import (
+    Bound,
+    Grid,
+    array_name,
+    bound,
+    grid_of,
+    in_order,
+    names_of,
+    number_in,
+    number_of,
+)
 from tileas_xdsl.kernels.repeated import Cells, read
 from tileas_xdsl.machine.arguments import ArgumentError
 
@@ -170,9 +180,17 @@ class Launchable:
     def __init__(self, contract: KernelContract, target: str, code: Callable[[], bytes], static_shared: int) -> None:
         self._contract, self._target, self._code, self._static_shared = contract, target, code, static_shared
         self._functions: dict[int, Any] = {}
+        self._names = names_of(contract)
         self._ready: dict[Hashable, Ready] = {}
         self._grids: dict[Hashable, Grid] = {}
         self._shape = (*(contract.block or (1, 1, 1)), contract.dynamic_shared_bytes or 0)
+
+    def in_order(self, given: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Any]:
+        """What a caller passes, in the order of the parameters. Raises `ArgumentError` for what is missing."""
+        behind = self._names[len(given) :]
+        if len(behind) == len(named) and all(map(named.__contains__, behind)):
+            return [*given, *map(named.__getitem__, behind)]
+        return in_order(self._contract, given, named)
 
     def start(self, asked: Any, values: Sequence[Any], stream: Any = None) -> None:
         """
@@ -222,10 +240,11 @@ class Launchable:
     def _ready_for(self, kinds: Hashable, values: Sequence[Any]) -> Ready:
         passed = bound(self._contract, values, {})
         number = _number_of_device(passed.arrays)
+        function = self._function(number)  # which gives this thread its context, in which maps are made
         ready = Ready(
             cells=self._cells(passed),
             number=number,
-            function=self._function(number),
+            function=function,
             grid=grid_of(self._contract, None, passed) if self._contract.programs is not None else None,
             library=_library(values),
         )
@@ -235,6 +254,11 @@ class Launchable:
         return ready
 
     def _grid(self, asked: Any, values: Sequence[Any]) -> Grid:
+        if callable(asked):
+            asked = asked(dict(zip(self._names, values, strict=True)))
+            known = self._grids.get(asked) if type(asked) in (int, tuple) else None
+            if known is not None:
+                return known
         grid = grid_of(self._contract, asked, bound(self._contract, values, {}))
         if type(asked) in (int, tuple) and len(self._grids) < MOST_READY:
             self._grids[asked] = grid
@@ -305,7 +329,7 @@ class Launchable:
 
     def _cells(self, arguments: Bound) -> Cells:
         """The cells of a launch with these arguments."""
-        places = {name: place for place, name in enumerate(names_of(self._contract))}
+        places = {name: place for place, name in enumerate(self._names)}
         addresses: list[tuple[int, Any]] = []
         numbers: list[tuple[int, Callable[[Any], Any], Any]] = []
         maps: list[tuple[int, int, Callable[[int], Any]]] = []
@@ -367,7 +391,8 @@ class _Maps:
         if found is None:
             if len(self._made) >= MOST_MAPS:
                 self._made.clear()
-            made = _encoded(self._kernel, self._parameter, replace(self._array, address=address))
+            array = replace(self._array, address=address)
+            made = _encoded(self._kernel, self._parameter, array)
             found = self._made[address] = (ctypes.addressof(made), made)
         return found[0]
 
@@ -401,7 +426,7 @@ def _encoded(kernel: str, parameter: TensorMap, array: Array) -> Any:
     room = ctypes.create_string_buffer(MAP_BYTES + MAP_ALIGNMENT)
     made = (ctypes.c_char * MAP_BYTES).from_buffer(room, -ctypes.addressof(room) % MAP_ALIGNMENT)
     strides = [stride * array.item_bytes for stride in reversed(array.strides[:-1])]
-    status = _encode()(
+    words = (
         ctypes.addressof(made),
         MAP_TYPES.get(array.type, 0),
         rank,
@@ -415,6 +440,10 @@ def _encoded(kernel: str, parameter: TensorMap, array: Array) -> Any:
         L2_BY_128_BYTES,
         0,  # what lies outside is read as zeros
     )
+    status = _encode()(*words)
+    if status in OF_ANOTHER_CONTEXT and array.device is not None:
+        _call(kernel, "cuCtxSetCurrent", device(array.device).context)
+        status = _encode()(*words)
     if status:
         raise GPUError(f"@{kernel}: there is no tensor map of '{parameter.name}': {_text(_driver(), status)}")
     return made
