@@ -40,16 +40,24 @@ from tileas_xdsl.machine.running import Outcome
 from tileas_xdsl.machine.time.simulation import TimedRun
 from tileas_xdsl.pipelines import Strategy
 from tileas_xdsl.tools.compile import Options
+from tileas_xdsl.tools.errors import InputError as InputError
 from tileas_xdsl.tools.errors import MissingFileError
+from tileas_xdsl.tools.explain import HowRun, road_of
 from tileas_xdsl.tools.inputs import full_context, parse_module, read_module, read_text
+from tileas_xdsl.tools.layout import layout_of
 from tileas_xdsl.tools.machine_code import CHECK_SECONDS
 from tileas_xdsl.tools.pass_pipelines import apply_passes, passes_named
+from tileas_xdsl.tools.passes import PassList, passes_of
 from tileas_xdsl.tools.ptx import LaunchOptions, module_of_ptx
-from tileas_xdsl.tools.time_limit import TIMEOUT
-from tileas_xdsl.tools.timeline import timed_run_of
+from tileas_xdsl.tools.schedule import HowScheduled, schedules_of
+from tileas_xdsl.tools.time_limit import NO_TIMEOUT, TIMEOUT
+from tileas_xdsl.tools.timeline import TRIP_COUNT, timed_run_of
 from tileas_xdsl.tools.times import stated_target
 from tileas_xdsl.views import timeline as pictures
 from tileas_xdsl.views.dependences import WaitGraph, dependences
+from tileas_xdsl.views.layouts import ShownLayout
+from tileas_xdsl.views.schedule import Schedules
+from tileas_xdsl.views.stages import Road
 from tileas_xdsl.views.timeline.shown import ShownTimeline
 
 __version__ = version("tileas-xdsl")
@@ -273,6 +281,78 @@ def timeline(
     """The picture of what agents and engines do in that run (see `simulate`); `svg()` is the text of a file."""
     timed = simulate(module, args, function=function, target=target, threads=threads, timeout=timeout)
     return ShownTimeline.of(pictures.timeline(timed))
+
+
+def schedule(
+    module: ModuleOp,
+    *,
+    target: str = "sm_90",
+    strategy: str = "cost-based",
+    num_stages: int = 4,
+    agents: int | str | None = None,
+    exact_limit: int = 10,
+    passes: str | None = None,
+) -> Schedules:
+    """
+    When each op of the innermost loops runs, why, and what binds; the options are those of `tileas schedule`.
+
+    `passes` run first, on a copy (None: those that make loops schedulable for `target`). Raises `InputError` where
+    there is no loop, and for options that do not exist.
+    """
+    how = HowScheduled(
+        target=target,
+        strategy=strategy,
+        num_stages=num_stages,
+        agents=None if agents is None else str(agents),
+        exact_limit=exact_limit,
+        passes=passes,
+    )
+    return schedules_of(module.clone(), "<module>", how)
+
+
+def explain(
+    module: ModuleOp,
+    passes: str = "",
+    args: Mapping[str, int] | None = None,
+    *,
+    function: str | None = None,
+    trip_count: int = TRIP_COUNT,
+    target: str | None = None,
+    threads: int | None = None,
+    timeout: float | None = NO_TIMEOUT,
+) -> Road:
+    """
+    What each of `passes` does to a program: its IR, remarks, verdict and timeline after each; `module` stays.
+
+    Numbers in `args` fix arguments; others that bound loops are `trip_count` in the timelines. Where a pass refuses,
+    `stopped` says why. Raises `InputError` for passes that do not exist, `ArgumentError` for arguments that do not.
+    """
+    how = HowRun(
+        function=function,
+        arg=[f"{name}={value}" for name, value in (args or {}).items()],
+        trip_count=trip_count,
+        target=target,
+        threads=threads,
+        timeout=timeout,
+    )
+    return road_of(module, passes, how)
+
+
+def passes(name: str | None = None, *, everything: bool = False) -> PassList:
+    """
+    The passes of this package, with options, defaults and descriptions; one called `name`; or (`everything`) those of
+    xDSL and other packages as well. Raises `InputError` for a name that does not exist.
+    """
+    return passes_of(name, everything)
+
+
+def layout(text: str, target: str | None = None, *, tile: str = "64x64xf16") -> ShownLayout:
+    """
+    Who holds which element of a tile, or where it lies, and (`target`) what leads to another layout.
+
+    Layouts are written as for `tileas layout`: `smem, swizzle<128>`. Raises `InputError` for what is no layout.
+    """
+    return layout_of(text, target, tile)
 
 
 def tokens(module: ModuleOp, *, function: str | None = None) -> WaitGraph:

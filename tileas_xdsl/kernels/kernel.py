@@ -26,13 +26,14 @@ from tileas_xdsl.backend.contract import ContractError, KernelContract
 from tileas_xdsl.backend.present_gpu import present_chip
 from tileas_xdsl.backend.ptxas import AssemblerError, assemble, find_ptxas
 from tileas_xdsl.checker.verdict.report import Report
-from tileas_xdsl.kernels.binding import bound, grid_of, in_order
+from tileas_xdsl.kernels.binding import bound, grid_of
 from tileas_xdsl.kernels.cache import Cache
 from tileas_xdsl.kernels.compiling import Compiled, Program, Request, compiled, program_in, stages_of
 from tileas_xdsl.kernels.gpu import Launchable
 from tileas_xdsl.kernels.on_machine import KernelRun, Level, host_arrays, run_on_machine
 from tileas_xdsl.kernels.records import CodeReport, ThreadsVerdict
 from tileas_xdsl.machine.arguments import ArgumentError, Arguments
+from tileas_xdsl.tabular import Tabular, table_html
 from tileas_xdsl.tools.compile import Options, lowered
 from tileas_xdsl.tools.errors import InputError, MissingFileError
 from tileas_xdsl.tools.inputs import full_context, parse_module, read_text
@@ -44,7 +45,7 @@ TEXT, MODULE = "<text>", "<module>"
 """The names of programs that are no files."""
 
 
-class Kernel:
+class Kernel(Tabular):
     """One kernel of a compiled program."""
 
     def __init__(self, made: Compiled, function: str | None) -> None:
@@ -161,8 +162,8 @@ class Kernel:
 
     def launch(self, grid: Any, arguments: Sequence[Any], named: Mapping[str, Any], stream: Any = None) -> None:
         """What `Launch` does."""
-        values = in_order(self.contract, arguments, named) if named else arguments
-        self._launchable.start(grid, values, stream)
+        launchable = self._launchable
+        launchable.start(grid, launchable.in_order(arguments, named) if named else arguments, stream)
 
     @cached_property
     def _launchable(self) -> Launchable:
@@ -194,6 +195,10 @@ class Kernel:
         lowered(module, self.options, None)
         return module
 
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each parameter."""
+        return [{"parameter": each["name"], "what": _described(each)} for each in self.contract.as_data()["parameters"]]
+
     def to_dict(self) -> dict[str, Any]:
         """What is known of the kernel as plain data, without its code."""
         verdict = self.verdict.to_dict() if self.verdict is not None else None
@@ -205,15 +210,11 @@ class Kernel:
         return f"Kernel(@{self.name} on {self.target}: {', '.join(_facts(self))}; {said})"
 
     def _repr_html_(self) -> str:
-        parameters = "".join(
-            f"<tr><td>{escape(each.name)}</td><td>{escape(_described(each.as_data()))}</td></tr>"
-            for each in self.contract.parameters
-        )
         verdict = str(self.verdict) if self.verdict is not None else "threads: not checked"
         lines = [*_facts(self), *_loops(self), verdict]
         items = "".join(f"<li>{escape(line)}</li>" for line in lines)
         head = f"<b>@{escape(self.name)}</b> on {escape(self.target)}"
-        return f"<div>{head}<ul>{items}</ul><table><tr><th>parameter</th><th></th></tr>{parameters}</table></div>"
+        return f"<div>{head}<ul>{items}</ul>{table_html(self.rows())}</div>"
 
 
 class Launch:

@@ -20,18 +20,31 @@ from xdsl.dialects.builtin import ModuleOp
 from tileas_xdsl.kernels.binding import Bound, Grid, array_name
 from tileas_xdsl.machine.arguments import ArgumentError, argument_names, find_function, numbers_of_block
 from tileas_xdsl.machine.core.violations import Violation
-from tileas_xdsl.machine.running import run
+from tileas_xdsl.machine.running import array_row, run
+from tileas_xdsl.tabular import Tabular
 
 Level = Literal["tiles", "threads"]
 
 
 @dataclass(frozen=True)
-class KernelRun:
+class KernelRun(Tabular):
     """What a run left: the arrays by name, as numpy has them, and the mistakes that the machine came across."""
 
     device: str
     arrays: Mapping[str, NDArray[Any]] = field(repr=False)
     violations: tuple[Violation, ...] = ()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each array: its shape, type, and the span of its numbers."""
+        return [array_row(name, array) for name, array in self.arrays.items()]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The arrays as lists, and the violations."""
+        return {
+            "device": self.device,
+            "arrays": {name: array.tolist() for name, array in self.arrays.items()},
+            "violations": [violation.sentence for violation in self.violations],
+        }
 
     @property
     def finished(self) -> bool:

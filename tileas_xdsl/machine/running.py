@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from tileas_xdsl.machine.core.orders import Eager, Lazy, Order, Random
 from tileas_xdsl.machine.core.trace import Trace
 from tileas_xdsl.machine.core.violations import Violation
 from tileas_xdsl.machine.parts.programs import extents_given, first_block, next_block
+from tileas_xdsl.tabular import Tabular, table_html
 
 ORDERS = ("eager", "lazy", "random", "timed")
 
@@ -58,7 +60,7 @@ def make_order(name: str, seed: int, target: str = "generic") -> Order:
 
 
 @dataclass
-class Outcome:
+class Outcome(Tabular):
     """What a run left behind."""
 
     results: tuple[Any, ...]
@@ -77,10 +79,33 @@ class Outcome:
         late = ", out of time" if self.out_of_time is not None else ""
         return f"Outcome(results={self.results!r}, arrays={self.arrays!r}{wrong}{late})"
 
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each array argument: its shape, type, and the span of its numbers."""
+        return [array_row(name, array) for name, array in self.arrays.items()]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Results and arrays as lists, and the violations."""
+        return {
+            "results": [each.tolist() if isinstance(each, np.ndarray) else each for each in self.results],
+            "arrays": {name: array.tolist() for name, array in self.arrays.items()},
+            "violations": [violation.sentence for violation in self.violations],
+            "finished": self.finished,
+        }
+
+    def _repr_html_(self) -> str:
+        wrong = "".join(f"<p>{escape(violation.sentence)}</p>" for violation in self.violations)
+        return f"<b>results: {escape(str(self.results))}</b>{wrong}{table_html(self.rows())}"
+
     @property
     def finished(self) -> bool:
         """Whether the program came to its end; false if it got stuck, or the time was up."""
         return self.out_of_time is None and not any(violation.stuck for violation in self.violations)
+
+
+def array_row(name: str, array: NDArray[Any]) -> dict[str, Any]:
+    """What a table says of an array."""
+    span = (array.min().item(), array.max().item()) if array.size else (None, None)
+    return {"array": name, "shape": list(array.shape), "type": array.dtype.name, "least": span[0], "most": span[1]}
 
 
 def run(

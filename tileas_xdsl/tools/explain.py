@@ -11,7 +11,8 @@ from __future__ import annotations
 import argparse
 import difflib
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from tileas_xdsl.tools.output_files import write_text
 from tileas_xdsl.tools.rendering import Source
 from tileas_xdsl.tools.time_limit import NO_TIMEOUT, for_a_run
 from tileas_xdsl.tools.timeline import (
+    TRIP_COUNT,
     add_run_arguments,
     chosen_trip_count,
     run_values,
@@ -99,6 +101,33 @@ def _require_what_is_named(module: ModuleOp, arguments: argparse.Namespace) -> N
         return
     _, body = find_function(module, asked_function(arguments))
     argument_values(body, named_values(arguments.arg, "--arg"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class HowRun:
+    """The options of a check and of a simulated run, as the command takes them."""
+
+    function: str | None = None
+    arg: Sequence[str] = ()
+    trip_count: int = TRIP_COUNT
+    target: str | None = None
+    threads: int | None = None
+    programs: Sequence[int] | None = None
+    timeout: float | None = NO_TIMEOUT
+
+
+def road_of(module: ModuleOp, passes: str, how: HowRun) -> Road:
+    """
+    What each of the passes does to a copy of `module`; where one refuses, the stages up to there and what it said.
+
+    Raises `InputError` for passes that do not exist, `ArgumentError` for a function or an argument that does not.
+    """
+    arguments = argparse.Namespace(**vars(how), passes=passes)
+    chosen = _passes(passes)
+    _require_what_is_named(module, arguments)
+    name = place_of(module) or "<module>"
+    road, _ = _walk(module.clone(), full_context(), chosen, name.partition(":")[0], arguments)
+    return road
 
 
 # Passes ---------------------------------------------------------------------------------------------------------------

@@ -20,14 +20,13 @@ from tileas_xdsl.dialects.nv_tileas.layout import element_bits, form_of, linear_
 from tileas_xdsl.dialects.nv_tileas.verification import space_of
 from tileas_xdsl.layouts.conversion import Abilities
 from tileas_xdsl.layouts.errors import LayoutError
-from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.layouts.moves import described, is_memory, moves
 from tileas_xdsl.layouts.tensor_memory import WARP_GROUP
 from tileas_xdsl.layouts.tensor_moves import described_tensor_move, tensor_move
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.inputs import full_context
 from tileas_xdsl.tools.output_files import write_text
-from tileas_xdsl.views.layouts import Panel, conversion_svg, layout_svg
+from tileas_xdsl.views.layouts import Panel, ShownLayout
 
 POSSIBLE, IMPOSSIBLE = 0, 1
 
@@ -42,18 +41,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.out is not None and not arguments.out.endswith(".svg"):
         raise InputError([f"error: -o {arguments.out}: the file must be called something.svg"])
-    panels = [panel_of(text, arguments.tile) for text in (arguments.layout, arguments.target) if text is not None]
-    for panel in panels:
-        print("\n".join(_said(panel)))
-    if len(panels) == 1:
-        if arguments.out is not None:
-            write_text(arguments.out, layout_svg(panels[0]))
-        return POSSIBLE
-    way, possible = _way(*panels)
-    print(way)
+    found = layout_of(arguments.layout, arguments.target, arguments.tile)
+    print(found)
     if arguments.out is not None:
-        write_text(arguments.out, conversion_svg(panels[0], panels[1], way))
-    return POSSIBLE if possible else IMPOSSIBLE
+        write_text(arguments.out, found.svg())
+    return POSSIBLE if found.is_possible else IMPOSSIBLE
+
+
+def layout_of(text: str, target: str | None, tile: str) -> ShownLayout:
+    """The layout that `text` means for a tile, and (`target`) what leads to another. Raises `InputError`."""
+    panels = tuple(panel_of(each, tile) for each in (text, target) if each is not None)
+    if len(panels) == 1:
+        return ShownLayout(panels)
+    way, possible = _way(*panels)
+    return ShownLayout(panels, way, possible)
 
 
 def panel_of(text: str, tile: str) -> Panel:
@@ -81,15 +82,6 @@ def _parsed(text: str, shown: str) -> Attribute:
     if not isinstance(type_, TensorType):
         raise InputError([f"error: {shown} is no tile"])
     return cast(Attribute, type_)
-
-
-def _said(panel: Panel) -> list[str]:
-    """The bases, place by place."""
-    return [panel.title, *(f"  {name}: {_bases(panel.layout, name)}" for name in panel.layout.input_names)]
-
-
-def _bases(layout: LinearLayout, name: str) -> str:
-    return " ".join(str(list(basis)) for basis in layout.bases(name)) or "-"
 
 
 def _way(source: Panel, target: Panel) -> tuple[str, bool]:

@@ -13,12 +13,13 @@ import dataclasses
 import inspect
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from xdsl.universe import Universe
 
+from tileas_xdsl.tabular import Tabular
 from tileas_xdsl.tools.pass_pipelines import unknown_pass
 from tileas_xdsl.transforms.rewriting.choices import choices_of
 from tileas_xdsl.universe import TILEAS
@@ -61,6 +62,42 @@ class PassRow:
     options: tuple[OptionRow, ...]
 
 
+@dataclasses.dataclass(frozen=True, repr=False)
+class PassList(Tabular):
+    """Passes, with what they say about themselves."""
+
+    passes: tuple[PassRow, ...]
+
+    def __repr__(self) -> str:
+        return f"PassList({len(self.passes)} passes)"
+
+    def __str__(self) -> str:
+        return "\n\n".join(as_text(row) for row in self.passes)
+
+    def __iter__(self) -> Iterator[PassRow]:
+        return iter(self.passes)
+
+    def __len__(self) -> int:
+        return len(self.passes)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each pass."""
+        return [
+            {"pass": row.name, "options": "; ".join(map(described, row.options)), "what it does": row.description}
+            for row in self.passes
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `tileas passes --format json` writes."""
+        return {"passes": [dataclasses.asdict(row) for row in self.passes]}
+
+
+def passes_of(name: str | None, everything: bool) -> PassList:
+    """The pass called `name`, or all of ours, or `everything` that xDSL finds. Raises `InputError` for no such pass."""
+    wanted = sorted(_wanted(name, everything).items())
+    return PassList(tuple(describe(each, factory) for each, factory in wanted))
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME", help="only this pass")
     parser.add_argument("--all", action="store_true", help="also the passes that xDSL brings along")
@@ -68,13 +105,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    rows = [describe(name, factory) for name, factory in sorted(_wanted(arguments.name, arguments.all).items())]
+    found = passes_of(arguments.name, arguments.all)
     if arguments.format == "json":
-        print(json.dumps({"passes": [dataclasses.asdict(row) for row in rows]}, indent=2))
+        print(json.dumps(found.to_dict(), indent=2))
     elif sys.stdout.isatty():
-        print_table(rows)
+        print_table(found.passes)
     else:
-        print("\n\n".join(as_text(row) for row in rows))
+        print(found)
     return 0
 
 

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import PassPipeline
 from xdsl.universe import Universe
 from xdsl.utils.exceptions import ArgSpecParseError, PassFailedException
@@ -24,7 +26,7 @@ from tileas_xdsl.tools.inputs import full_context, read_module
 from tileas_xdsl.tools.output_files import write_text
 from tileas_xdsl.transforms.tileas.generate_schedule import EXACT, STRATEGIES, GenerateSchedulePass, plan_module
 from tileas_xdsl.transforms.tileas.generate_schedule.exact import AGENTS
-from tileas_xdsl.views.schedule import ShownSchedule, schedule_html, schedule_json, schedule_svg, schedule_text
+from tileas_xdsl.views.schedule import Schedules, ShownSchedule, schedule_html, schedule_json, schedule_svg
 
 WRITERS: dict[str, Callable[[Sequence[ShownSchedule]], str]] = {
     "svg": schedule_svg,
@@ -53,35 +55,62 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     write = _writer(arguments.out)
-    module = read_module(arguments.file)
-    target: str = arguments.target
-    preparing = f"tileas-materialize-async,tileas-prepare-for-scheduling{{compute-capability={target}}}"
-    passes: str = preparing if arguments.passes is None else arguments.passes
-    agents: str | None = arguments.agents
-    if agents is not None and arguments.strategy != EXACT:
-        raise InputError([f"error: --agents {agents}: agents are chosen with --strategy {EXACT} only"])
-    options = GenerateSchedulePass(
-        compute_capability=target,
+    how = HowScheduled(
+        target=arguments.target,
         strategy=arguments.strategy,
-        num_stages=max(1, arguments.num_stages),
-        exact_agents=int(agents) if agents is not None and agents.isdigit() else agents or 1,
-        exact_limit=max(1, arguments.exact_limit),
+        num_stages=arguments.num_stages,
+        agents=arguments.agents,
+        exact_limit=arguments.exact_limit,
+        passes=arguments.passes,
+    )
+    found = schedules_of(read_module(arguments.file), arguments.file, how)
+    if write is not None:
+        write_text(arguments.out, write(found.loops))
+    print(found)
+    return 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class HowScheduled:
+    """The options of the command."""
+
+    target: str = "sm_90"
+    strategy: str = "cost-based"
+    num_stages: int = 4
+    agents: str | None = None
+    exact_limit: int = 10
+    passes: str | None = None
+    """What runs first; None for the passes that make loops schedulable for the target."""
+
+
+def schedules_of(module: ModuleOp, name: str, how: HowScheduled) -> Schedules:
+    """
+    The schedules of the loops of `module`, on which the passes run first.
+
+    Raises `InputError`, with the program's `name`, for options that do not exist, and where there is no loop.
+    """
+    if how.strategy not in STRATEGIES:
+        raise InputError([f"error: there is no strategy '{how.strategy}'; choose one of {', '.join(STRATEGIES)}"])
+    if how.agents is not None and how.strategy != EXACT:
+        raise InputError([f"error: --agents {how.agents}: agents are chosen with --strategy {EXACT} only"])
+    preparing = f"tileas-materialize-async,tileas-prepare-for-scheduling{{compute-capability={how.target}}}"
+    passes = preparing if how.passes is None else how.passes
+    options = GenerateSchedulePass(
+        compute_capability=how.target,
+        strategy=how.strategy,
+        num_stages=max(1, how.num_stages),
+        exact_agents=int(how.agents) if how.agents is not None and how.agents.isdigit() else how.agents or 1,
+        exact_limit=max(1, how.exact_limit),
     )
     try:
         if passes:
             PassPipeline.parse_spec(Universe.get_multiverse().all_passes, passes).apply(full_context(), module)
-        found = [ShownSchedule(loop.problem, loop.schedule, loop.agents) for loop in plan_module(module, options)]
+        found = tuple(ShownSchedule(loop.problem, loop.schedule, loop.agents) for loop in plan_module(module, options))
     except (PassFailedException, ArgSpecParseError) as error:
         raise InputError([str(error)]) from None
     if not found:
-        raise InputError(
-            [f"{arguments.file}: error: no loop to schedule\n  help: schedules are made of innermost loops"]
-        )
-    if write is not None:
-        write_text(arguments.out, write(found))
-    for loop in found:
-        print("\n".join(schedule_text(loop)))
-    return 0
+        raise InputError([f"{name}: error: no loop to schedule\n  help: schedules are made of innermost loops"])
+    return Schedules(found)
 
 
 def _writer(out: str | None) -> Callable[[Sequence[ShownSchedule]], str] | None:

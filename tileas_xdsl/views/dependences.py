@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
@@ -30,6 +31,7 @@ from tileas_xdsl.interfaces import (
     LoopLikeOpInterface,
     RegionBranchOpInterface,
 )
+from tileas_xdsl.tabular import Tabular
 from tileas_xdsl.views.drawing import Arrow, Box, draw
 from tileas_xdsl.views.notebook import picture_tag
 
@@ -68,7 +70,7 @@ class WaitEdge:
 
 
 @dataclass
-class WaitGraph:
+class WaitGraph(Tabular):
     """The nodes by number, and the edges, each once."""
 
     name: str
@@ -77,6 +79,21 @@ class WaitGraph:
 
     def __repr__(self) -> str:
         return f"WaitGraph(@{self.name}: {len(self.nodes)} nodes, {len(self.edges)} edges)"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each edge: what waits, for what, and why."""
+        return [
+            {"waits": self.nodes[edge.target].label, "for": self.nodes[edge.source].label, "kind": edge.kind}
+            for edge in self.edges
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Nodes and edges by number."""
+        return {
+            "function": self.name,
+            "nodes": [{"number": each.number, "kind": each.kind, "label": each.label} for each in self.nodes],
+            "edges": [{"source": each.source, "target": each.target, "kind": each.kind} for each in self.edges],
+        }
 
     def svg(self) -> str:
         """A picture that needs no other tool: what waits for something stands below it."""

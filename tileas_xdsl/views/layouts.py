@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 from xml.sax.saxutils import escape
 
 from tileas_xdsl.layouts.banks import SHARED
@@ -19,6 +20,8 @@ from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.layouts.memory import OFFSET
 from tileas_xdsl.layouts.moves import is_memory
 from tileas_xdsl.layouts.tensor_memory import CELL_BITS, LANES, LANES_OF_WARP
+from tileas_xdsl.tabular import Tabular
+from tileas_xdsl.views.notebook import picture_tag
 
 ROWS, COLUMNS = 16, 32
 CELL_WIDTH, CELL_HEIGHT = 34, 18
@@ -39,6 +42,56 @@ class Panel:
     @property
     def is_tensor(self) -> bool:
         return self.space == "tmem"
+
+
+@dataclass(frozen=True, repr=False)
+class ShownLayout(Tabular):
+    """A layout of a tile, or two and what leads from the first to the second."""
+
+    panels: tuple[Panel, ...]
+    way: str | None = None
+    """What leads from the first layout to the second, in words."""
+    is_possible: bool = True
+    """False if no plan leads from the first layout to the second."""
+
+    def __repr__(self) -> str:
+        return f"Layout({' -> '.join(panel.title for panel in self.panels)})"
+
+    def __str__(self) -> str:
+        lines = [line for panel in self.panels for line in layout_text(panel)]
+        return "\n".join(lines if self.way is None else [*lines, self.way])
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each kind of place (thread, register, address), with its bases."""
+        return [
+            {"layout": panel.title, "place": name, "bases": [list(basis) for basis in panel.layout.bases(name)]}
+            for panel in self.panels
+            for name in panel.layout.input_names
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Bases, and the way."""
+        return {**super().to_dict(), "way": self.way, "possible": self.is_possible}
+
+    def svg(self) -> str:
+        """The picture as the text of an SVG file."""
+        source, *others = self.panels
+        return conversion_svg(source, others[0], self.way or "") if others else layout_svg(source)
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+    def _repr_html_(self) -> str:
+        return picture_tag(self.svg(), repr(self))
+
+
+def layout_text(panel: Panel) -> list[str]:
+    """The bases, place by place."""
+    return [panel.title, *(f"  {name}: {_bases(panel.layout, name)}" for name in panel.layout.input_names)]
+
+
+def _bases(layout: LinearLayout, name: str) -> str:
+    return " ".join(str(list(basis)) for basis in layout.bases(name)) or "-"
 
 
 def layout_svg(panel: Panel) -> str:

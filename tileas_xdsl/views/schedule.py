@@ -8,11 +8,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 from xml.sax.saxutils import escape
 
 from tileas_xdsl.diagnostics import location_of
 from tileas_xdsl.scheduling.loop_problem import LoopProblem
 from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule
+from tileas_xdsl.tabular import Tabular
+from tileas_xdsl.views.notebook import picture_tag
 
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb")
 """One for each stage, in turn (Tol's bright scheme, which the colour-blind can tell apart)."""
@@ -34,6 +37,49 @@ class ShownSchedule:
     @property
     def place(self) -> str:
         return location_of(self.problem.loop) or "scf.for"
+
+
+@dataclass(frozen=True, repr=False)
+class Schedules(Tabular):
+    """The schedules of the innermost loops of a module, in the order of the loops."""
+
+    loops: tuple[ShownSchedule, ...]
+
+    def __repr__(self) -> str:
+        said = (f"{loop.place}: II {loop.schedule.ii}, {loop.schedule.peeled_stages} stages" for loop in self.loops)
+        return f"Schedules({'; '.join(said)})"
+
+    def __str__(self) -> str:
+        return "\n".join(line for loop in self.loops for line in schedule_text(loop))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each op of each loop, in the order of the kernel."""
+        return [
+            {
+                "loop": loop.place,
+                "op": loop.schedule.problem.ops[op].name,
+                "stage": loop.schedule.stage(op),
+                "cycle": loop.schedule.row(op),
+                "agent": loop.agents[op] if loop.agents else None,
+                "why": _reason(loop, op).removeprefix(": "),
+            }
+            for loop in self.loops
+            for op in _in_kernel_order(loop)
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `tileas schedule -o OUT.json` writes."""
+        return schedule_data(self.loops)
+
+    def svg(self) -> str:
+        """The reservation tables as the text of an SVG file."""
+        return schedule_svg(self.loops)
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+    def _repr_html_(self) -> str:
+        return f"{picture_tag(self.svg(), repr(self))}<pre>{escape(str(self))}</pre>"
 
 
 def schedule_text(shown: ShownSchedule) -> list[str]:
@@ -157,7 +203,12 @@ def schedule_html(shown: Sequence[ShownSchedule]) -> str:
 
 
 def schedule_json(shown: Sequence[ShownSchedule]) -> str:
-    """The numbers."""
+    """The numbers, as the text of a JSON file."""
+    return json.dumps(schedule_data(shown), indent=1) + "\n"
+
+
+def schedule_data(shown: Sequence[ShownSchedule]) -> dict[str, Any]:
+    """The numbers as plain data."""
     loops = [
         {
             "place": loop.place,
@@ -184,4 +235,4 @@ def schedule_json(shown: Sequence[ShownSchedule]) -> str:
         }
         for loop in shown
     ]
-    return json.dumps({"loops": loops}, indent=1) + "\n"
+    return {"loops": loops}

@@ -13,13 +13,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from itertools import compress
+from typing import Any
 
 from tileas_xdsl.checker.verdict.report import Finding, Report, Verdict
 from tileas_xdsl.diagnostics import Diagnostic
+from tileas_xdsl.tabular import Tabular
 from tileas_xdsl.views.listing import KEPT, ComparedLine, Listing, compared
+from tileas_xdsl.views.notebook import page_tag
 from tileas_xdsl.views.timeline.html import html_page, style_and_script, timeline_section
 from tileas_xdsl.views.timeline.picture import Timeline, is_same
 
+PAGE_HEIGHT = 800
+"""Pixels that the page has in a notebook."""
 CONTEXT = 3
 """Unchanged lines that are shown around a change."""
 LEAST_FOLDED = 6
@@ -99,7 +104,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Road:
+class Road(Tabular):
     """All stages of a program, the first one as written, and the error of the pass that refused it, if one did."""
 
     name: str
@@ -107,6 +112,43 @@ class Road:
     stages: Sequence[Stage]
     stopped: Sequence[str] = ()
     """The lines of the error of the pass that refused the program; empty where none did."""
+
+    def __repr__(self) -> str:
+        return f"Road({self.name}: {len(self.stages)} stages{', stopped' if self.stopped else ''})"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each stage."""
+        return [
+            {
+                "stage": stage.title,
+                "ops": sum(stage.ops.values()),
+                "remarks": len(stage.said),
+                "verdict": stage.report.verdict_line if stage.report is not None else None,
+                "cycles": stage.picture.cycles if stage.picture is not None else None,
+                "an iteration": stage.picture.per_iteration if stage.picture is not None else None,
+            }
+            for stage in self.stages
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The stages with their IR and what was said about them."""
+        stages = [
+            {
+                **row,
+                "ir": "\n".join(stage.listing.lines),
+                "said": [str(remark) for remark in stage.said],
+                "notes": list(stage.notes),
+            }
+            for row, stage in zip(self.rows(), self.stages, strict=True)
+        ]
+        return {"name": self.name, "passes": self.spec, "stages": stages, "stopped": list(self.stopped)}
+
+    def html(self) -> str:
+        """The page that `tileas explain` writes."""
+        return road_html(self)
+
+    def _repr_html_(self) -> str:
+        return page_tag(self.html(), PAGE_HEIGHT)
 
 
 def road_html(road: Road) -> str:

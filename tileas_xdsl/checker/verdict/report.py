@@ -18,6 +18,7 @@ from tileas_xdsl.diagnostics import op_name, sentence
 from tileas_xdsl.machine.arguments import DYNAMIC_EXTENT
 from tileas_xdsl.machine.core.assumptions import NOT_NEGATIVE, OF_PROOFS, THREADS_GIVEN, UNFENCED_REFILLS, Assumption
 from tileas_xdsl.machine.core.violations import Party, Violation, ViolationKind
+from tileas_xdsl.tabular import Tabular
 
 if TYPE_CHECKING:
     from tileas_xdsl.checker.decisions.prove import ProofByDecisions
@@ -101,7 +102,7 @@ def _party_data(party: Party) -> dict[str, Any]:
 
 
 @dataclass
-class Report:
+class Report(Tabular):
     """The result of `check` for all functions: what was checked, what was found, and what could not be decided."""
 
     functions: list[str]
@@ -294,6 +295,17 @@ class Report:
         from tileas_xdsl.checker.verdict.report_html import report_html
 
         return report_html(self)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each finding."""
+        return [
+            {"kind": str(each.violation.kind), "call": each.call, "what": each.violation.message}
+            for each in self.findings
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `tileas check --format json` writes."""
+        return self.as_data()
 
     def as_data(self) -> dict[str, Any]:
         """The report as plain data, for JSON."""

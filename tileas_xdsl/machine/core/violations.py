@@ -100,6 +100,11 @@ class Violation:
     details: dict[str, str] = field(default_factory=dict[str, str], hash=False)
 
     @property
+    def sentence(self) -> str:
+        """The kind and the message."""
+        return f"{self.kind}: {self.message}"
+
+    @property
     def key(self) -> tuple[object, ...]:
         """See `violation_key`: equal for the same mistake in another iteration."""
         return violation_key(self.kind, (party.op for party in self.parties))

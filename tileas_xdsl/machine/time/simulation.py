@@ -33,6 +33,7 @@ from tileas_xdsl.machine.core.observer import NOBODY, Observer
 from tileas_xdsl.machine.core.violations import Violation
 from tileas_xdsl.machine.parts.programs import extents_given, first_block
 from tileas_xdsl.machine.time.simulated_time import ENGINE, SimulatedClock, Timed
+from tileas_xdsl.tabular import Tabular
 from tileas_xdsl.targets.cycles import timing_table
 
 DIGITS = re.compile(r"\d+")
@@ -104,7 +105,7 @@ class LoopTime:
 
 
 @dataclass
-class TimedRun:
+class TimedRun(Tabular):
     """An execution with its times."""
 
     target: str
@@ -117,6 +118,31 @@ class TimedRun:
         steady = self.cycles_per_iteration
         each = "" if steady is None else f", {steady:,.0f} an iteration"
         return f"TimedRun(@{self.function} on {self.target}: {self.cycles:,} cycles{each})"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each engine that did something."""
+        return [
+            {
+                "engine": use.name,
+                "turns": use.turns,
+                "busy cycles": use.busy,
+                "share": use.share(self.cycles),
+                "bytes": use.size,
+            }
+            for use in self.engines
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The times and the engines."""
+        return {
+            "function": self.function,
+            "target": self.target,
+            "cycles": self.cycles,
+            "cycles_per_iteration": self.cycles_per_iteration,
+            "most_in_flight": self.most_in_flight,
+            "violations": [violation.sentence for violation in self.violations],
+            "engines": self.rows(),
+        }
 
     @property
     def violations(self) -> tuple[Violation, ...]:

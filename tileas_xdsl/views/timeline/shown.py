@@ -5,8 +5,11 @@ A timeline that shows itself in a notebook: as the page that scrolls and scales,
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+from tileas_xdsl.tabular import Tabular
 from tileas_xdsl.views.notebook import page_tag
+from tileas_xdsl.views.timeline.chrome import chrome_trace
 from tileas_xdsl.views.timeline.html import timeline_html
 from tileas_xdsl.views.timeline.picture import Timeline
 from tileas_xdsl.views.timeline.style import headline, lane_places
@@ -17,7 +20,7 @@ ROOM_AROUND = 260
 
 
 @dataclass(repr=False)
-class ShownTimeline(Timeline):
+class ShownTimeline(Timeline, Tabular):
     """A timeline with the three forms that a notebook asks for."""
 
     @classmethod
@@ -31,6 +34,18 @@ class ShownTimeline(Timeline):
 
     def __repr__(self) -> str:
         return f"Timeline({headline(self)}; {len(self.lanes)} lanes, {len(self.bars)} bars)"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each bar."""
+        lanes = [lane.name for lane in self.lanes]
+        return [
+            {"lane": lanes[bar.lane], "what": bar.label, "op": bar.op, "start": bar.start, "end": bar.end}
+            for bar in self.bars
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `tileas timeline -o OUT.json` writes."""
+        return chrome_trace(self)
 
     def _repr_svg_(self) -> str:
         return self.svg()
