@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test test-full durations verdicts lint types unit filecheck bench compare-tvm zoo pictures screenshots triton-texts mutate docs clean
+.PHONY: demo test test-full durations verdicts lint types unit filecheck bench bench-gpu compare-tvm zoo pictures screenshots triton-texts mutate docs clean
 
 test: lint types unit filecheck
 
@@ -53,6 +53,10 @@ demo: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python -m bench
+
+# A folder that a machine with a GPU runs: numbers, and times beside other libraries (docs/performance.md).
+bench-gpu: $(INSTALLED)
+	$(BIN)/python -m bench.gpu build/bench-gpu
 
 compare-tvm: $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --config-settings editable_mode=compat --editable '.[tvm]'

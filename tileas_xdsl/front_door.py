@@ -49,8 +49,8 @@ from tileas_xdsl.tools.machine_code import CHECK_SECONDS
 from tileas_xdsl.tools.pass_pipelines import apply_passes, passes_named
 from tileas_xdsl.tools.passes import PassList, passes_of
 from tileas_xdsl.tools.ptx import LaunchOptions, module_of_ptx
-from tileas_xdsl.tools.schedule import HowScheduled, schedules_of
-from tileas_xdsl.tools.time_limit import NO_TIMEOUT, TIMEOUT
+from tileas_xdsl.tools.schedule import TARGET, HowScheduled, schedules_of
+from tileas_xdsl.tools.time_limit import TIMEOUT
 from tileas_xdsl.tools.timeline import TRIP_COUNT, timed_run_of
 from tileas_xdsl.tools.times import stated_target
 from tileas_xdsl.views import timeline as pictures
@@ -286,7 +286,7 @@ def timeline(
 def schedule(
     module: ModuleOp,
     *,
-    target: str = "sm_90",
+    target: str = TARGET,
     strategy: str = "cost-based",
     num_stages: int = 4,
     agents: int | str | None = None,
@@ -319,7 +319,6 @@ def explain(
     trip_count: int = TRIP_COUNT,
     target: str | None = None,
     threads: int | None = None,
-    timeout: float | None = NO_TIMEOUT,
 ) -> Road:
     """
     What each of `passes` does to a program: its IR, remarks, verdict and timeline after each; `module` stays.
@@ -333,7 +332,6 @@ def explain(
         trip_count=trip_count,
         target=target,
         threads=threads,
-        timeout=timeout,
     )
     return road_of(module, passes, how)
 

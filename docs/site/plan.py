@@ -47,6 +47,7 @@ HOW: list[Entry] = [
     ("First uses", "first-uses.md"),
     ("TVM's pass and ours", "compare-tvm.md"),
     ("Texts of TileAS", "verbatim.md"),
+    ("Performance", "performance.md"),
     ("Gap table", "gap-table.md"),
     ("Contributing", "contributing.md"),
 ]

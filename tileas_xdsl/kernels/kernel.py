@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cached_property
 from html import escape
 from io import StringIO
@@ -174,6 +174,22 @@ class Kernel(Tabular):
         if self._made.cubin is None and self._made.ptx is not None:
             return self.ptx.encode() + b"\0"
         return self.cubin
+
+    def save(self, file: str | Path) -> None:
+        """
+        Write the code (`.ll`, `.ptx` or `.cubin`) and the launch contract beside it, as `tileas compile` does.
+
+        `tileas.load` reads them. Raises `InputError` for another ending, `OSError` where a file cannot be written.
+        """
+        path = Path(file)
+        if path.suffix not in HOLDS:
+            raise InputError([f"{path}: error: the name of machine code ends with one of {', '.join(HOLDS)}"])
+        code: str | bytes = getattr(self, HOLDS[path.suffix])
+        program = {**asdict(self._made.program), "options": asdict(self.options)}
+        kernels = list(self._made.kernels)
+        data = {"target": self.target, "code": path.name, "kernels": kernels, "program": program}
+        path.write_bytes(code if isinstance(code, bytes) else code.encode())
+        path.with_suffix(".json").write_text(f"{json.dumps(data, indent=2)}\n")
 
     def check(self, arguments: Arguments = (), **options: Any) -> Report:
         """What `tileas.check` says of the program, with its options."""

@@ -28,6 +28,8 @@ from tileas_xdsl.transforms.tileas.generate_schedule import EXACT, STRATEGIES, G
 from tileas_xdsl.transforms.tileas.generate_schedule.exact import AGENTS
 from tileas_xdsl.views.schedule import Schedules, ShownSchedule, schedule_html, schedule_json, schedule_svg
 
+TARGET = "sm_90"
+
 WRITERS: dict[str, Callable[[Sequence[ShownSchedule]], str]] = {
     "svg": schedule_svg,
     "html": schedule_html,
@@ -39,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the program; - is standard input")
     parser.add_argument("-p", "--passes", metavar="PASSES", help="passes to run first (default: those that prepare)")
     parser.add_argument("-o", "--out", metavar="OUT", help="write a picture or data: something.svg, .html or .json")
-    parser.add_argument("--target", default="sm_90", metavar="T", help="the machine model (default: sm_90)")
+    parser.add_argument("--target", default=TARGET, metavar="T", help=f"the machine model (default: {TARGET})")
     parser.add_argument("--num-stages", type=int, default=4, metavar="N", help="the most stages (default: 4)")
     parser.add_argument("--strategy", default="cost-based", choices=STRATEGIES, help="default: cost-based")
     parser.add_argument(
@@ -74,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
 class HowScheduled:
     """The options of the command."""
 
-    target: str = "sm_90"
+    target: str = TARGET
     strategy: str = "cost-based"
     num_stages: int = 4
     agents: str | None = None

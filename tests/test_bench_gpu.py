@@ -1,0 +1,65 @@
+"""The folder for a machine with a GPU, as far as it can be tested without one, and the page of what was measured."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+import tileas_xdsl as tileas
+from bench.gpu import speed, speed_programs, tables
+from bench.gpu.speed_programs import KERNELS, extents
+from tests.support.ir import ROOT
+from tileas_xdsl.backend.contract import Number
+
+PAGE = ROOT / "docs" / "performance.md"
+
+
+def test_the_page_shows_what_was_measured() -> None:
+    shown = re.findall(r"(?:^\|.*\n)+", PAGE.read_text(), re.MULTILINE)
+    assert [table.strip() for table in shown] == list(tables.tables())
+
+
+def test_a_launch_costs_at_most_twice_that_of_triton() -> None:
+    rows = json.loads((tables.RESULTS / "launch_h200.json").read_text())["rows"]
+    spent = {row["call"]: row["microseconds"] for row in rows}
+    assert spent["ours: gemm[1,1](a, b, c, 0), three maps"] <= 2 * spent["triton: nop(a, b, c, n)"]
+    assert spent["ours: scale[1](s, t, 0)"] <= 2 * spent["triton: nop(s, t, n)"]
+
+
+def test_every_program_has_a_name_and_parses() -> None:
+    jobs = list(speed_programs.jobs())
+    assert len({job.name for job in jobs}) == len(jobs)
+    assert sum(job.kind == "products" for job in jobs) >= 24
+    for text in {job.text for job in jobs}:
+        tileas.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        ("gemm_64x64x16", {"a": ("f16", [64, 112]), "b": ("f16", [112, 64]), "c": ("f32", [64, 64])}),
+        ("queues/rows_in_a_group", {"a": ("f16", [128, 16]), "b": ("f16", [112, 64]), "c": ("f32", [128, 64])}),
+        ("elementwise", {name: ("f32", [112, 16]) for name in "xyc"}),
+    ],
+)
+def test_arrays_are_as_large_as_the_trips_need(kernel: str, expected: dict[str, object]) -> None:
+    assert extents(tileas.parse(KERNELS / f"{kernel}.mlir"), 7) == expected
+
+
+def test_a_rate_is_work_by_time() -> None:
+    row = {"what": "sum", "program": "ours", "unit": "GB/s", "work": 12.0, "ms": 4.0}
+    assert speed.line(row).split() == ["ours", "3.0", "GB/s"]
+    assert "WRONG: nan" in speed.line({"what": "sum", "program": "ours", "wrong": float("nan")})
+    turn = {"what": "turn", "program": "gemm", "ns in L2": 300.0, "clock, MHz": 2000}
+    assert "600 cycles in L2" in speed.line(turn)
+
+
+def test_what_is_timed_is_launched_as_its_contract_says() -> None:
+    """The launches of `speed` are by position: arrays first, then the numbers."""
+    job = next(job for job in speed_programs.jobs() if job.kind == "streaming")
+    kernel = tileas.compile(job.text, target=job.target, check=False, cache=False, **job.options)
+    numbers = [each.name for each in kernel.contract.parameters if isinstance(each, Number) and each.of is None]
+    assert numbers == ["n"]
+    assert kernel.contract.programs is not None
