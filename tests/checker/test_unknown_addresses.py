@@ -9,7 +9,9 @@ import pytest
 
 from tests.support.ir import parse
 from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.loop_bounds import made_up_extent
 from tileas_xdsl.checker.verdict.report import Report, Verdict
+from tileas_xdsl.machine.arguments import find_function
 
 GATHER = """
 llvm.mlir.global internal @slots() {{addr_space = 3 : i32, alignment = 16 : i64}} : !llvm.array<32 x i32>
@@ -201,3 +203,22 @@ def test_an_extent_that_may_decide_more_is_named(body: str) -> None:
     report = check(parse(GUARDED.format(body=body)))
     assert not report.is_proved
     assert "bounds a loop by an extent" in str(report)
+
+
+CARRIED = """
+    %z:2 = scf.for %j = %c0 to %c128 step %c1 iter_args(%p = %size, %k = {first}) -> (index, index) {{
+      %is_first = arith.cmpi eq, %k, %c0 : index
+      scf.if %is_first {{
+        nvvm.barrier0
+      }}
+      scf.yield %p, %k : index, index
+    }}
+"""
+
+
+@pytest.mark.parametrize(("first", "decides"), [("%i", False), ("%size", True)], ids=["a turn", "an extent"])
+def test_each_value_that_a_loop_carries_is_followed_by_itself(first: str, decides: bool) -> None:
+    """An extent is carried as well, in another place than what decides; or it is what decides."""
+    body = CARRIED.format(first=first)
+    function, _ = find_function(parse(GUARDED.format(body=body)), "f")
+    assert (made_up_extent(function) is not None) == decides

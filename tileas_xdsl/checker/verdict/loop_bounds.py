@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from xdsl.dialects import arith, cf, llvm, scf
+from xdsl.dialects import arith, llvm, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ShapedType, i1
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue, Use
 
 from tileas_xdsl.analysis.memory.tail_guards import is_tail_guard
+from tileas_xdsl.analysis.value_flow import carried_to
 from tileas_xdsl.checker.verdict.loop_lengths import called_function
 from tileas_xdsl.checker.verdict.steering import steers
 from tileas_xdsl.interfaces import AgentLikeOpInterface, LoopLikeOpInterface
@@ -95,23 +96,24 @@ def _reached_uses(argument: SSAValue) -> Iterator[Use]:
     while stack:
         for use in stack.pop().uses:
             yield use
-            for value in _flows_to(use.operation, use.index):
+            for value in _flows_to(use):
                 if value not in seen:
                     seen.add(value)
                     stack.append(value)
 
 
-def _flows_to(op: Operation, index: int) -> list[SSAValue]:
-    """The values that operand `index` of `op` may reach: results, and the block arguments that receive it."""
+def _flows_to(use: Use) -> Sequence[SSAValue]:
+    """The values that the used value may reach: results, and the block arguments that receive it."""
+    op, index = use.operation, use.index
     if isinstance(op, arith.CmpiOp) and is_tail_guard(op):
         return []
+    carried = carried_to(use)
+    if carried is not None:
+        return carried
     values: list[SSAValue] = [*op.results, *_given_to_a_block(op, index)]
     callee = called_function(op)
     if callee is not None:
         values.extend(callee.blocks[0].args[index : index + 1])
-    around = op.parent_op()
-    if isinstance(op, scf.YieldOp) and isinstance(around, scf.IfOp | scf.ExecuteRegionOp):
-        values.append(around.results[index])
     loop = LoopLikeOpInterface.of(op)
     if loop is not None:
         values.extend(loop.carried_arguments)
@@ -124,11 +126,11 @@ def _flows_to(op: Operation, index: int) -> list[SSAValue]:
 
 
 def _given_to_a_block(op: Operation, index: int) -> Sequence[BlockArgument]:
-    """The argument of another block that operand `index` of a branch is given to."""
+    """The argument of another block that operand `index` of a branch of `llvm` is given to."""
     match op:
-        case cf.BranchOp() | llvm.BrOp():
+        case llvm.BrOp():
             return op.successor.args[index : index + 1]
-        case cf.ConditionalBranchOp() | llvm.CondBrOp() if index:
+        case llvm.CondBrOp() if index:
             split = 1 + len(op.then_arguments)
             block, place = (op.then_block, index - 1) if index < split else (op.else_block, index - split)
             return block.args[place : place + 1]
