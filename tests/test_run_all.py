@@ -19,6 +19,7 @@ import pytest
 
 from bench.gpu import arrays
 from bench.gpu.pack import STAND_ALONE, packed_code, packed_numbers
+from bench.gpu.runs import variant_lines
 from tests.support.ir import ROOT
 from tests.support.stand_in_driver import stand_in_driver
 
@@ -76,6 +77,9 @@ def test_a_number_that_differs_is_named_with_its_place(folder: Path) -> None:
     assert list(row["wrong"]) == ["5"]
     assert "out[3, 2]: " in str(row["wrong"])
     assert "1 of 56 are wrong" in str(row["wrong"])
+    first, second = variant_lines(json.loads((folder / "people.json").read_text()))
+    assert first.endswith("a stand-in 0, 20 launches at each trip count: 0 of 1 variants are right")
+    assert second == "  double, sm_80, unspecialize: wrong at 5 trips"
 
 
 def test_a_call_that_fails_is_a_problem_of_one_variant(folder: Path) -> None:
