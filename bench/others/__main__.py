@@ -3,9 +3,9 @@ Kernels of other people: `python -m bench.others DIRECTORY [--target sm_90]... [
 
 DIRECTORY is where `pip install --no-deps --target DIRECTORY fla-core==0.6.0 liger-kernel==0.8.5` has put the libraries.
 Each kernel in them that has a loop, and a product of tiles or a descriptor, is compiled for each target as far as TTGIR
-and checked. Neither a GPU nor torch is needed: nothing is launched, the types of arguments are guessed from the code
-(`guess`), and of torch a stand-in is imported (`stand_in`). The table says how many are safe for every trip count, for
-some, undecided or refused, and why.
+and checked. Neither a GPU nor torch is needed: nothing is launched, the types of arguments are guessed from the code,
+and stand-ins take the place of torch and of the GPU. The table says how many are safe for every trip count, for some,
+undecided or refused, and why.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from bench.others.guess import guesses
-from bench.others.stand_in import stand_in
+from tileas_xdsl.triton.guesses import guesses
 
 LIBRARIES = {"fla": "fla.ops", "liger_kernel": "liger_kernel.ops"}
 TARGETS = ("sm_80", "sm_90", "sm_100")
@@ -136,13 +135,15 @@ def main() -> int:
     if arguments.texts is not None:
         arguments.texts.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore")
-    stand_in()
     sys.path.append(str(arguments.directory))
     rows: list[Row] = []
     from tileas_xdsl.triton.compiling import target_named
-    from tileas_xdsl.triton.stand_ins import driver_for
+    from tileas_xdsl.triton.host.anything import standing_in
+    from tileas_xdsl.triton.host.driver import driver_for
+    from tileas_xdsl.triton.host.torch import torch_for
 
-    with driver_for(target_named("sm_90"), "sm_90"):
+    device = target_named("sm_90")
+    with driver_for(device, "sm_90"), standing_in(torch_for(device)):
         found = [(library, *each) for library, package in LIBRARIES.items() for each in kernels_of(package)]
     found = [each for each in found if arguments.only in each[1]]
     for library, name, kernel, function in found:

@@ -43,7 +43,10 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from math import prod
+from typing import Any
 
 from tileas_xdsl.checker.verdict.checking import MOST_COMBINATIONS, TIMEOUT, check
 from tileas_xdsl.checker.verdict.report import Report, Verdict
@@ -60,6 +63,8 @@ from tileas_xdsl.tools.machine_input import (
 )
 from tileas_xdsl.tools.progress import progress
 from tileas_xdsl.tools.ptx import add_launch
+from tileas_xdsl.tools.python import add_python
+from tileas_xdsl.tools.python.folders import programs_in, watch
 from tileas_xdsl.tools.rendering import report_lines, write_lines
 from tileas_xdsl.tools.time_limit import add_steps, add_timeout
 
@@ -67,11 +72,14 @@ LEAST, GREATEST = -(2**63), 2**64 - 1
 """The least and the greatest integer that 64 bits hold, signed or unsigned."""
 GRAVEST = (Verdict.SAFE, Verdict.UNDECIDED, Verdict.VIOLATION)
 """What is said of several kernels is what is said of the worst."""
+UNREADABLE = 2
 RANGE = re.compile(r"(\d+)(?:\.\.(\d+))?")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="the program; - is standard input")
+    parser.add_argument(
+        "files", metavar="FILE", nargs="+", help="the programs, or folders of them; - is standard input"
+    )
     parser.add_argument("--function", metavar="F", help="check this function only (default: every public one)")
     parser.add_argument(
         "--trip-counts",
@@ -118,27 +126,74 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of a dump of Triton (MLIR_ENABLE_DUMP=1), check the last module before this pass (default: the last one "
         "in TTGIR)",
     )
+    add_python(parser)
     add_launch(parser)
+    parser.add_argument("--watch", action="store_true", help="check again whenever a file has changed")
     parser.add_argument("--format", choices=["text", "json"], default="text", help="text (the default) or json")
 
 
 def run(arguments: argparse.Namespace) -> int:
+    files = programs_in(arguments.files)
+    if not arguments.watch:
+        return _check(files, arguments)
+    return watch(files, lambda: _check(files, arguments))
+
+
+def _check(files: Sequence[str], arguments: argparse.Namespace) -> int:
+    """Check every file, and say what is found of each as soon as it is known; what cannot be read stops no other."""
     counts = None if arguments.trip_counts is None else parse_trip_counts(arguments.trip_counts)
     fixed = _fixed(arguments.arg)
     aliases = [_pair(text) for text in arguments.may_alias]
-    given = read_kernels(
-        arguments.file, arguments.dump_stage, allow_unregistered=bool(arguments.assume_pure), arguments=arguments
-    )
-    reports = [_report(each, arguments, counts, fixed, aliases) for each in given]
+    verdicts: list[Verdict] = []
+    data: list[dict[str, Any]] = []
+    complaints: list[InputError] = []
+    for file in files:
+        with _collected(complaints, stops=len(files) == 1):
+            given = read_kernels(
+                file, arguments.dump_stage, allow_unregistered=bool(arguments.assume_pure), arguments=arguments
+            )
+            for each in given:
+                with _collected(complaints, stops=len(given) == len(files) == 1):
+                    report = _report(each, arguments, counts, fixed, aliases)
+                    verdicts.append(report.verdict)
+                    data.append({"file": each.source.name, **_title_of(each), **report.as_data()})
+                    if arguments.format == "text":
+                        _print(report, each, is_one=len(given) == len(files) == 1)
     if arguments.format == "json":
-        data = [{"file": each.source.name, **report.as_data()} for each, report in zip(given, reports, strict=True)]
         print_json(data[0] if len(data) == 1 else data)
-    else:
-        for each, report in zip(given, reports, strict=True):
-            if len(given) > 1:
-                write_lines([[(f"@{', @'.join(report.functions)}:", "bold")]])
-            write_lines(report_lines(report, each.source, for_people=sys.stdout.isatty()))
-    return max((report.verdict for report in reports), key=GRAVEST.index).exit_status
+    return _status(verdicts, complaints)
+
+
+def _print(report: Report, given: Input, *, is_one: bool) -> None:
+    """The report, under what it is about where there are several."""
+    if given.title is not None:
+        write_lines([[(f"{given.title}:", "bold")]])
+    elif not is_one:
+        write_lines([[(f"@{', @'.join(report.functions)}:", "bold")]])
+    write_lines(report_lines(report, given.source, for_people=sys.stdout.isatty()))
+
+
+def _title_of(given: Input) -> dict[str, str]:
+    return {} if given.title is None else {"kernel": given.title}
+
+
+@contextmanager
+def _collected(complaints: list[InputError], *, stops: bool) -> Generator[None]:
+    """What cannot be read or checked is told, and the others go on, unless it is all that there is."""
+    try:
+        yield
+    except InputError as error:
+        if stops:
+            raise
+        complaints.append(error)
+        sys.stdout.flush()
+        print(error, file=sys.stderr)
+
+
+def _status(verdicts: Sequence[Verdict], complaints: Sequence[InputError]) -> int:
+    """A mistake that was found counts most, then what could not be read, then what is undecided."""
+    worst = max(verdicts, key=GRAVEST.index, default=Verdict.SAFE)
+    return UNREADABLE if complaints and worst is not Verdict.VIOLATION else worst.exit_status
 
 
 def _report(
@@ -148,6 +203,8 @@ def _report(
     fixed: dict[str, int],
     aliases: list[tuple[str, str]],
 ) -> Report:
+    if given.complaint is not None:
+        raise given.complaint
     with machine_errors(given.source), progress() as tell:
         return check(
             given.module,

@@ -23,6 +23,7 @@ from tileas_xdsl.machine.parts.programs import AXES
 from tileas_xdsl.tools.errors import InputError, OutOfTimeError, place_of
 from tileas_xdsl.tools.inputs import STDIN, full_context, parse_module, read_text
 from tileas_xdsl.tools.ptx import is_ptx, module_of_ptx, options_of
+from tileas_xdsl.tools.python import PythonKernel, is_python, kernels_of_python
 from tileas_xdsl.tools.rendering import Source
 from tileas_xdsl.tools.triton_dumps import is_dump, kernels_in
 
@@ -35,6 +36,10 @@ class Input:
     source: Source
     function: str | None = None
     """The only function that was read, where a part of its name was asked for."""
+    title: str | None = None
+    """What it is called where there are several: `matmul for sm_90`."""
+    complaint: InputError | None = None
+    """Why there is nothing to be checked."""
 
 
 def read_input(path: str, *, allow_unregistered: bool = False) -> Input:
@@ -53,6 +58,8 @@ def read_kernels(
     `stage`). Of PTX the `arguments` say what a launch has to say. Raises `InputError`, and `OSError` where the file
     cannot be read.
     """
+    if arguments is not None and is_python(path):
+        return [_of_python(each) for each in kernels_of_python(path, arguments.target, arguments.call)]
     name = "<stdin>" if path == STDIN else path
     text = read_text(path)
     if arguments is not None and is_ptx(path, text):
@@ -69,6 +76,13 @@ def read_kernels(
         module = parse_module(each, name, full_context(allow_unregistered=allow_unregistered))
         inputs.append(Input(module, Source(name, each)))
     return inputs
+
+
+def _of_python(kernel: PythonKernel) -> Input:
+    """The text of a kernel as a module, which is empty if it does not compile."""
+    text, name = kernel.ttgir or "", f"<{kernel.title}>"
+    module = parse_module(text, name, full_context()) if text else ModuleOp([])
+    return Input(module, Source(name, text), title=kernel.title, complaint=kernel.complaint)
 
 
 @contextmanager

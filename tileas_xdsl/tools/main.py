@@ -92,8 +92,11 @@ def without_collector() -> Generator[None]:
 
 @cache
 def _keep_everything_at_exit() -> None:
-    """Nor shall it look for cycles when the process ends, and its memory goes back at once."""
-    atexit.register(gc.freeze)
+    """
+    Nor shall it look for cycles when the process ends, and its memory goes back at once. Triton, where a file asked for
+    it, counts the objects that are left, and lists them.
+    """
+    atexit.register(lambda: None if "triton" in sys.modules else gc.freeze())
 
 
 def _open_what_is_closed() -> None:

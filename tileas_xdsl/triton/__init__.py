@@ -20,9 +20,9 @@ loaded when one of these is used.
 
 from __future__ import annotations
 
+from tileas_xdsl.triton.host.tensors import tensor
 from tileas_xdsl.triton.kernel_report import KernelReport
 from tileas_xdsl.triton.kernels import check
 from tileas_xdsl.triton.launches import Launches, NotSafeError, checked, checking
-from tileas_xdsl.triton.stand_ins import tensor
 
 __all__ = ["KernelReport", "Launches", "NotSafeError", "check", "checked", "checking", "tensor"]

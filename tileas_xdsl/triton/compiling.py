@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from tileas_xdsl.targets.machine_models import CAPABILITIES
 from tileas_xdsl.tools.errors import InputError
-from tileas_xdsl.triton.stand_ins import driver_for
+from tileas_xdsl.triton.host.driver import driver_for
 
 VERSION = "3.9"
 """The release of Triton whose TTGIR is read."""

@@ -13,8 +13,9 @@ from typing import Any, cast
 from tileas_xdsl.checker.verdict.checking import TIMEOUT
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.triton.compiling import need_triton, place_of_kernel, target_named, text_of_stages
+from tileas_xdsl.triton.host.driver import driver_for
+from tileas_xdsl.triton.host.launching import function_of, source_of
 from tileas_xdsl.triton.kernel_report import KernelReport, report_on
-from tileas_xdsl.triton.stand_ins import driver_for
 
 CONSTANT = "constexpr"
 DIVISIBLE = [["tt.divisibility", 16]]
@@ -51,27 +52,6 @@ def check(
     source = source_of(function)(function, given, constants, attributes)
     text = text_of_stages(function, source, device, target, options)
     return report_on(function.__name__, target, text, args or {}, timeout, steps)
-
-
-def function_of(kernel: Any) -> Any:
-    """The function under `kernel`, which may be wrapped in tuners and heuristics. Raises `InputError` for another."""
-    from triton.runtime.jit import JITFunction  # pyright: ignore
-
-    function = kernel
-    while not isinstance(function, JITFunction):
-        inner = getattr(function, "fn", None)
-        if inner is None:
-            raise InputError([f"error: {kernel!r} is no kernel: decorate it with @triton.jit or @gluon.jit"])
-        function = inner
-    return function  # pyright: ignore
-
-
-def source_of(function: Any) -> Any:
-    """The class of Triton that describes `function`: kernels in Gluon have one of their own."""
-    from triton.compiler import ASTSource  # pyright: ignore
-    from triton.experimental.gluon._runtime import GluonASTSource  # pyright: ignore
-
-    return GluonASTSource if function.is_gluon() else ASTSource  # pyright: ignore
 
 
 def arguments_of(

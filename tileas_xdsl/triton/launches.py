@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, cast
-from unittest.mock import patch
+from typing import Any
 
 from tileas_xdsl.checker.verdict.checking import TIMEOUT
-from tileas_xdsl.triton.compiling import need_triton, target_named, text_of_stages
+from tileas_xdsl.triton.compiling import target_named, text_of_stages
+from tileas_xdsl.triton.host.launching import Launch, caught
 from tileas_xdsl.triton.kernel_report import KernelReport, report_on
-from tileas_xdsl.triton.kernels import source_of
-from tileas_xdsl.triton.stand_ins import driver_for
 
 
 class NotSafeError(AssertionError):
@@ -36,13 +34,13 @@ class Launches:
     reports: list[KernelReport] = field(default_factory=list[KernelReport])
     _known: set[str] = field(default_factory=set[str])
 
-    def check(self, function: Any, source: Any, options: Mapping[str, Any], device: Any) -> None:
+    def check(self, launch: Launch, device: Any) -> None:
         """Compile a launch and check it, unless its text is known. Raises `InputError` for what is refused."""
-        text = text_of_stages(function, source, device, self.target, options)
+        text = text_of_stages(launch.function, launch.source, device, self.target, launch.options)
         if text in self._known:
             return
         self._known.add(text)
-        self.reports.append(report_on(function.__name__, self.target, text, {}, self.timeout, self.steps))
+        self.reports.append(report_on(launch.name, self.target, text, {}, self.timeout, self.steps))
 
     @property
     def safe(self) -> bool:
@@ -62,47 +60,14 @@ def checking(target: str, *, timeout: float | None = TIMEOUT, steps: float | Non
     nothing was launched. `timeout` is for each kernel, in seconds of processor time, and `steps` as for
     `tileas_xdsl.check`. Raises `InputError` for what is refused.
     """
-    need_triton()
-    from triton.runtime.autotuner import Autotuner  # pyright: ignore
-    from triton.runtime.jit import JITFunction  # pyright: ignore
-
     device = target_named(target)
     launches = Launches(target, timeout, steps)
-
-    def compiled(
-        function: Any,
-        _key: Any,
-        signature: Any,
-        _device: Any,
-        constants: Any,
-        options: Any,
-        attributes: Any,
-        _warm: Any,
-    ) -> None:
-        """In the place of `JITFunction._do_compile`: that it gives no kernel ends the launch."""
-        source = source_of(function)(function, signature, constants, attributes)
-        launches.check(function, source, vars(cast("object", options)), device)
-
-    with (
-        driver_for(device, target),
-        patch.object(JITFunction, "_do_compile", compiled),
-        patch.object(Autotuner, "run", _run_every_configuration),
-    ):
+    with caught(device, target, lambda launch: launches.check(launch, device)):
         yield launches
     if not launches.reports:
         raise NotSafeError(f"no kernel was launched, so there is nothing to be checked for {target}")
     if not launches.safe:
         raise NotSafeError(str(launches))
-
-
-def _run_every_configuration(tuner: Any, *args: Any, **options: Any) -> None:
-    """In the place of `Autotuner.run`, which measures all configurations and launches the best one."""
-    tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
-    for configuration in tuner.prune_configs(options):
-        given = {**options, **configuration.all_kwargs()}
-        if configuration.pre_hook is not None:
-            configuration.pre_hook({**tuner.nargs, **given})
-        tuner.fn.run(*args, **given)
 
 
 def _launch(kernel: Any, grid: Any = (1,), args: Sequence[Any] = (), **options: Any) -> None:

@@ -1,0 +1,65 @@
+"""
+Python files as input of a subcommand: the kernels that they launch, as Triton compiles them, and what is told of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tileas_xdsl.tools.errors import InputError
+
+SUFFIX = ".py"
+DEFAULT = "sm_90"
+
+
+@dataclass(frozen=True)
+class PythonKernel:
+    """The text of a kernel, or why there is none."""
+
+    title: str
+    """`matmul for sm_90`."""
+    ttgir: str | None
+    complaint: InputError | None
+
+
+def is_python(path: str) -> bool:
+    return path.endswith(SUFFIX)
+
+
+def add_python(parser: argparse.ArgumentParser) -> None:
+    """Add the options of Python files."""
+    group = parser.add_argument_group("options of Python files")
+    group.add_argument(
+        "--target",
+        metavar="T",
+        action="append",
+        default=[],
+        help=f"what Triton compiles for, as sm_100 or gfx950; may be given more than once (default: {DEFAULT})",
+    )
+    group.add_argument(
+        "--call",
+        metavar="TEST",
+        help="call this in the place of what the file does by itself: tests/test_softmax.py::test_rows, or test_rows "
+        "of the file",
+    )
+
+
+def kernels_of_python(path: str, targets: Sequence[str], call: str | None) -> list[PythonKernel]:
+    """
+    What `path` launches, for each of `targets`. Notes about it go to standard error.
+
+    Raises `InputError` where nothing is launched, and `OSError` where the file cannot be read.
+    """
+    from tileas_xdsl.triton.python_files import kernels_of, titles
+
+    kernels: list[PythonKernel] = []
+    for target in targets or (DEFAULT,):
+        found = kernels_of(path, target, call)
+        for note in found.notes:
+            print(note, file=sys.stderr)
+        for title, each in zip(titles(found.kernels), found.kernels, strict=True):
+            kernels.append(PythonKernel(title, each.ttgir, each.complaint))
+    return kernels
