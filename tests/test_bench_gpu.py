@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 import tileas_xdsl as tileas
 from bench.gpu import speed, speed_programs, tables
+from bench.gpu.__main__ import copy_packages
 from bench.gpu.speed_programs import KERNELS, extents
 from tests.support.ir import ROOT
 from tileas_xdsl.backend.contract import Number
@@ -63,3 +67,16 @@ def test_what_is_timed_is_launched_as_its_contract_says() -> None:
     numbers = [each.name for each in kernel.contract.parameters if isinstance(each, Number) and each.of is None]
     assert numbers == ["n"]
     assert kernel.contract.programs is not None
+
+
+def test_the_packages_of_the_folder_are_whole(tmp_path: Path) -> None:
+    """Only what is in Python alone is copied, and what this package says of itself."""
+    copy_packages(tmp_path / "site")
+    found = {path.name for path in (tmp_path / "site").iterdir()}
+    assert {"tileas_xdsl", "xdsl", "immutabledict", "ordered_set", "typing_extensions.py"} <= found
+    assert f"tileas_xdsl-{tileas.__version__}.dist-info" in found
+    assert not [path for path in (tmp_path / "site").rglob("*") if path.suffix in (".so", ".pyc")]
+    script = "import tileas_xdsl, sys; print(tileas_xdsl.__version__, tileas_xdsl.__file__)"
+    path = {"PYTHONPATH": str(tmp_path / "site"), "PATH": ""}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=path, cwd=tmp_path)
+    assert done.stdout.split() == [tileas.__version__, str(tmp_path / "site" / "tileas_xdsl" / "__init__.py")]

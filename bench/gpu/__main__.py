@@ -1,5 +1,5 @@
 """
-Make a folder with which a machine that has a GPU, Python, numpy, cuda-bindings and torch with its Triton measures all:
+Make a folder with which a machine that has a GPU, Python, numpy, ml_dtypes, cuda-bindings and torch measures all:
 
     python -m bench.gpu [FOLDER]         (default: build/bench-gpu)
 
@@ -23,7 +23,7 @@ from bench.gpu import pack, speed_programs
 
 HERE = Path(__file__).parent
 STAND_ALONE = ("run.py", "speed.py", "triton_kernels.py")
-PURE = ("xdsl", "immutabledict", "ordered-set", "typing-extensions", "rich", "markdown-it-py", "mdurl", "pygments")
+NEEDED = ("xdsl", "immutabledict", "ordered-set", "typing-extensions")
 """What the launches need beside this package, in Python alone; `ml_dtypes`, which has machine code, comes with jax."""
 LEFT_OUT = ("tests", "interactive", "__pycache__")
 
@@ -54,13 +54,18 @@ def copy_packages(site: Path) -> None:
     shutil.rmtree(site, ignore_errors=True)
     package = HERE.parent.parent / "tileas_xdsl"
     shutil.copytree(package, site / package.name, ignore=shutil.ignore_patterns(*LEFT_OUT, "course"))
-    for name in PURE:
-        found = distribution(name)
-        for file in found.files or ():
-            if not set(file.parts) & {*LEFT_OUT, ".."}:
+    ours = distribution("tileas-xdsl")
+    described = site / f"tileas_xdsl-{ours.version}.dist-info"
+    described.mkdir()
+    (described / "METADATA").write_text(ours.read_text("METADATA") or ours.read_text("PKG-INFO") or "")
+    for name in NEEDED:
+        for file in distribution(name).files or ():
+            top = file.parts[0]
+            is_wanted = top.endswith(".dist-info") or top.removesuffix(".py") == name.replace("-", "_")
+            if is_wanted and not set(file.parts) & {*LEFT_OUT}:
                 target = site / file
                 target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(str(found.locate_file(file)), target)
+                shutil.copy(str(file.locate()), target)
 
 
 if __name__ == "__main__":
