@@ -95,10 +95,11 @@ def test_a_ring_of_which_nobody_says_that_it_is_in_step_keeps_its_bytes() -> Non
     assert [place.over_rings for place in places_of(module)] == [0]
 
 
-IN_A_LOOP = PRODUCT.replace("  %r = scf.for", "  scf.for %i = %c0 to %n step %c1 {\n  %r = scf.for").replace(
-    "  nv_tileaa.tiled_store %c[%c0, %c0]", "  nv_tileaa.tiled_store %c[%i, %c0]"
+IN_A_LOOP = (
+    PRODUCT.replace("  %r = scf.for", "  scf.for %i = %c0 to %n step %c1 {\n  %r = scf.for")
+    .replace("  nv_tileaa.tiled_store %c[%c0, %c0]", "  nv_tileaa.tiled_store %c[%i, %c0]")
+    .replace("  func.return", "  }\n  func.return")
 )
-IN_A_LOOP = IN_A_LOOP.replace("  func.return", "  }\n  func.return")
 
 
 def test_a_ring_that_is_filled_again_keeps_its_bytes() -> None:

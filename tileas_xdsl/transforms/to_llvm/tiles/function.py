@@ -22,6 +22,7 @@ from tileas_xdsl.layouts.distributed import WARP_SIZE
 from tileas_xdsl.transforms.to_llvm.tiles.control import lower_body
 from tileas_xdsl.transforms.to_llvm.tiles.fitting import refuse_misfits
 from tileas_xdsl.transforms.to_llvm.tiles.global_memory import array_of
+from tileas_xdsl.transforms.to_llvm.tiles.late_numbers import delay_numbers
 from tileas_xdsl.transforms.to_llvm.tiles.parted import refuse_parted_tiles
 from tileas_xdsl.transforms.to_llvm.tiles.shared_memory import LARGE, MOST_STATIC, SharedMemory
 from tileas_xdsl.transforms.to_llvm.tiles.sinking import sink_loads
@@ -106,6 +107,7 @@ def lowered(function: func.FuncOp, target: str) -> tuple[func.FuncOp, llvm.Globa
     _refuse_too_much(function, memory, model_of_target(function, target).shared_bytes)
     made = func.FuncOp(function.sym_name.data, (block.arg_types, []), Region(block), arg_attrs=_attributes(function))
     sink_loads(made)
+    delay_numbers(made)
     made.attributes |= {n: v for n, v in function.attributes.items() if not n.startswith("nv_tile")}
     if memory.size > MOST_STATIC:
         made.attributes[SHARED_BYTES] = IntegerAttr(memory.size, i32)

@@ -17,22 +17,25 @@ from dataclasses import dataclass
 from functools import cache
 
 from xdsl.dialects import arith, llvm
-from xdsl.dialects.builtin import i64
+from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import SSAValue
 
 from tileas_xdsl.analysis.threads.tiles import Tile
 from tileas_xdsl.dialects.nv_tileas.layout import form_of
+from tileas_xdsl.dialects.nvvm.attributes import ShflKind
 from tileas_xdsl.layouts.descriptors import PATTERN, ROWS, Operand, wgmma_descriptor
 from tileas_xdsl.layouts.distributed import LANE, REGISTER, WARP
 from tileas_xdsl.layouts.forms import Mma, Swizzled
 from tileas_xdsl.layouts.fragments import atom
 from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.layouts.memory import OFFSET
+from tileas_xdsl.transforms.to_llvm.tiles.exchanges import shuffled
 from tileas_xdsl.transforms.to_llvm.tiles.places import linear
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads
 from tileas_xdsl.transforms.to_llvm.tiles.values import SharedTile
 from tileas_xdsl.transforms.to_llvm.warps import GROUP
 
+WORD_BITS = 32
 ADDRESS_BITS = 18
 UNIT = 4
 """Bits of an address that a descriptor leaves out."""
@@ -93,32 +96,61 @@ def _offsets(layout: LinearLayout) -> LinearLayout:
 
 
 class Descriptors:
-    """The descriptors of an operand of the products that are built now."""
+    """
+    The descriptors of an operand of the products that are built now.
+
+    Only the low word of one depends on where the tile lies: 14 bits of the address, and no sum of them and a distance
+    is carried further. Of a slot that word is the one of the first slot, which is computed once, and a multiple of its
+    number: between two turns the tensor core waits for nothing longer than that.
+    """
 
     def __init__(self, threads: Threads, matrix: Matrix, held: SharedTile) -> None:
         self._threads, self._matrix = threads, matrix
-        pointer = held.pointer
-        own = self._of_warpgroup()
+        self._high, low = divmod(matrix.constant, 1 << WORD_BITS)
+        if held.slot is None or held.slot[0].bytes % UNIT_BYTES:
+            self._first = self._low_word(held.pointer, low)
+            return
+        slots, number = held.slot
+        key = Descriptors, slots.start, matrix
+        first = threads.once(key, lambda: self._low_word(threads.at_shared(slots.start), low))
+        assert first is not None
+        behind = threads.compute(arith.MuliOp, number, slots.bytes >> UNIT)
+        self._first = threads.compute(arith.AddiOp, first, behind)
+
+    def _low_word(self, pointer: SSAValue, low: int) -> SSAValue:
+        """That of a tile at `pointer`: what it says besides, and the address."""
+        threads, own = self._threads, self._of_warpgroup()
         if own is not None:
             pointer = threads.shifted(pointer, own)
-        address = threads.result(llvm.PtrToIntOp(pointer, i64))
-        low = threads.compute(arith.AndIOp, address, (1 << ADDRESS_BITS) - 1)
-        units = threads.compute(arith.ShRUIOp, low, UNIT)
-        self._first = threads.compute(arith.OrIOp, units, matrix.constant)
+        address = threads.result(llvm.PtrToIntOp(pointer, i32))
+        within = threads.compute(arith.AndIOp, address, (1 << ADDRESS_BITS) - 1)
+        return threads.compute(arith.OrIOp, threads.compute(arith.ShRUIOp, within, UNIT), low)
 
     def _of_warpgroup(self) -> SSAValue | None:
-        """Where the rows of this thread's warpgroup begin: 64 of A for each; B is the same for all."""
+        """
+        Where the rows of this thread's warpgroup begin: 64 of A for each; B is the same for all. The number comes from
+        the first lane, so that the assembler knows it to be that of the whole warp: descriptors are uniform registers.
+        """
         groups = self._threads.warps // GROUP
         if self._matrix.outer or groups == 1:
             return None
         bits = groups.bit_length() - 1
         images = [self._matrix.bytes_to(64 << bit, 0) for bit in range(bits)]
-        return linear(self._threads, {LANE: [], WARP: [0] * (GROUP.bit_length() - 1) + images})
+        threads, by_warp = self._threads, {LANE: [], WARP: [0] * (GROUP.bit_length() - 1) + images}
+
+        def build() -> SSAValue | None:
+            own = linear(threads, by_warp)
+            return None if own is None else shuffled(threads, own, ShflKind.IDX, threads.number(0))
+
+        return threads.once((Descriptors, tuple(images)), build)
 
     def at(self, outer: int, k: int) -> SSAValue:
         """That of the part which begins at a row or column, and a step along K."""
-        distance = self._matrix.bytes_to(outer, k) >> UNIT
-        return self._first if not distance else self._threads.compute(arith.AddiOp, self._first, distance)
+        distance, word = self._matrix.bytes_to(outer, k) >> UNIT, self._first
+        if distance:
+            word = self._threads.compute(arith.AddiOp, word, distance)
+        wide = self._threads.result(arith.ExtUIOp(word, i64))
+        return self._threads.compute(arith.OrIOp, wide, self._high << WORD_BITS)
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,7 @@ def globals_of(function: func.FuncOp) -> list[str]:
 def storage(op: AllocTensorOp, threads: Threads) -> Slots:
     """The storage of slots that an op allocates."""
     start, distance = threads.memory.slots[op]
-    return Slots(threads.at_shared(start), distance)
+    return Slots(threads.at_shared(start), distance, start)
 
 
 def viewed(op: ViewOp, threads: Threads) -> SharedTile:
@@ -133,7 +133,8 @@ def viewed(op: ViewOp, threads: Threads) -> SharedTile:
     assert isinstance(slots, Slots)
     assert tile is not None
     number = threads.result(arith.IndexCastOp(threads.of(op.indices[0]), i32))
-    return SharedTile(tile, threads.shifted(slots.pointer, threads.compute(arith.MuliOp, number, slots.bytes)))
+    pointer = threads.shifted(slots.pointer, threads.compute(arith.MuliOp, number, slots.bytes))
+    return SharedTile(tile, pointer, (slots, number))
 
 
 def is_storage(value: SSAValue) -> bool:

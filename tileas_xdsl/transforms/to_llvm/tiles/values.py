@@ -68,20 +68,24 @@ class Accumulators:
 
 
 @dataclass(frozen=True)
-class SharedTile:
-    """A tile in shared memory."""
-
-    tile: Tile
-    pointer: SSAValue
-
-
-@dataclass(frozen=True)
 class Slots:
     """The storage of tiles that take turns in shared memory."""
 
     pointer: SSAValue
     bytes: int
     """From one to the next."""
+    start: int
+    """The offset of the first one in the shared memory of the kernel."""
+
+
+@dataclass(frozen=True)
+class SharedTile:
+    """A tile in shared memory."""
+
+    tile: Tile
+    pointer: SSAValue
+    slot: tuple[Slots, SSAValue] | None = None
+    """Where it is known to lie in a slot: in which one of which storage, an i32."""
 
 
 @dataclass(frozen=True)
