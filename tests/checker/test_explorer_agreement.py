@@ -51,6 +51,7 @@ from tileas_xdsl.machine.core.synchronization import GroupCondition, MarkSequenc
 from tileas_xdsl.machine.core.violations import ViolationKind
 from tileas_xdsl.machine.meanings import async_
 from tileas_xdsl.machine.parts import rings
+from tileas_xdsl.machine.parts.atomics import words
 
 PROGRAMS = sample(range(500), 50)
 DRAWN_BY_CHANCE = 0 if FULL else 2
@@ -62,6 +63,7 @@ POSSIBLE = {
     "functions": {"race", "deadlock", "undrained"},
     "queues": {"race", "undrained"},
     "tiles": {"race", "deadlock", "undrained"},
+    "words": {"race", "deadlock"},
     "marks": {"race", "undrained"},
     "barriers": {"race", "deadlock", "undrained"},
     "expectations": {"race", "deadlock", "undrained"},
@@ -173,7 +175,7 @@ def test_agreement(model: str) -> None:
     assert min(tally.safe, tally.unsafe) * 4 >= tally.programs
     assert set(tally.kinds) <= POSSIBLE[model]
     assert set(tally.kinds) == POSSIBLE[model] or not FULL
-    assert (tally.explored > 0) == (model in ("queues", "tiles", "barriers", "expectations"))
+    assert (tally.explored > 0) == (model in ("queues", "tiles", "words", "barriers", "expectations"))
 
 
 def test_programs_follow_from_model_and_seed() -> None:
@@ -215,6 +217,8 @@ FAULTS: dict[str, tuple[str, object, str, Callable[[Method], Method]]] = {
     ),
     "commits of other agents are known": ("queues", Mind, "knows_moments", lambda _: lambda self, moments: True),
     "producers come in one order": ("tiles", rings, "come_for", lambda _: lambda *_: None),
+    "every access acquires and releases": ("words", words, "_ordering", lambda _: lambda _ask: 7),
+    "numbers are found in one order": ("words", words, "_doubt", lambda _: lambda *_, **__: None),
     "phases are known": ("barriers", Phase, "all_known_to", lambda _: lambda self, mind: True),
     "nothing may precede a phase": ("barriers", Phase, "comes_after", lambda _: lambda self, agent, moment: True),
     "open phases stay open": ("barriers", deciding, "judge_open_phases", lambda _: lambda machine: None),

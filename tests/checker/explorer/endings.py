@@ -14,6 +14,8 @@ def judge_end(run: Run) -> None:
     for thread in unfinished:
         if isinstance(step := thread.step, steps.WaitPhase):
             run.barriers[step.barrier].look_back(run.search, step, thread.number, thread.mind)
+        if isinstance(step := thread.step, steps.Until):
+            run.numbers[step.word].look_back(run.search, thread.number, thread.mind)
     if unfinished and not _lacks_an_answer(run):
         run.report(DEADLOCK, ", ".join(thread.code.name for thread in unfinished))
     if all(run.threads[number].is_done for number in run.program.main):
@@ -36,6 +38,8 @@ def _waits_for_its_answer(run: Run, step: steps.Step) -> bool:
             return step.is_answer
         case steps.TakeTurn():
             return True
+        case steps.Change():
+            return step.found is not None
         case steps.AddToGroup():
             return step.rank is not None
         case steps.Allocate():

@@ -19,6 +19,7 @@ from tests.checker.explorer.histories import Histories, Touch
 from tests.checker.explorer.registers import MALFORMED, Pool, twins
 from tests.checker.explorer.streams import Counter, Queue
 from tests.checker.explorer.tensor_core import Columns, TensorMemory, Touched, handed_over
+from tests.checker.explorer.words import Word
 
 RACE, DEADLOCK, UNDRAINED, PHASE, MISSING_FENCE = "race", "deadlock", "undrained", "phase", "missing-fence"
 ABSENT = "absent"
@@ -34,6 +35,8 @@ Visible = (
     | steps.Allocate
     | steps.Free
     | steps.Relinquish
+    | steps.Change
+    | steps.Until
 )
 VISIBLE = get_args(Visible)
 Way = tuple[tuple[int, int], ...]
@@ -91,6 +94,7 @@ class Run:
         self.lines: dict[int, tuple[int, Mind]] = {}
         """For each line the next turn, and what the turns before it came after."""
         self.counters = {n: Counter() for n in program.counters}
+        self.numbers = {n: Word(self.size) for n in program.words}
         of_async_proxy = {self.first_operation + n for n, each in program.operations.items() if each.is_async_proxy}
         self.histories = Histories(program.shared, frozenset(of_async_proxy))
         self.columns: dict[int, Columns] = {number: Columns(self.size) for number in program.tensor_memories}
@@ -182,6 +186,8 @@ class Run:
             return self.barriers[step.barrier].is_over(step, thread.states.get(step.state or 0))
         if isinstance(step, steps.Allocate):
             return self.columns[step.memory].may_allocate(step)
+        if isinstance(step, steps.Change | steps.Until):
+            return self.numbers[step.word].may_pass(step)
         if isinstance(step, steps.Demand):
             return self.pools[step.pool].free >= step.amount and not self.has_twin_before(thread)
         return True
@@ -255,6 +261,12 @@ class Run:
             case steps.WaitQueue():
                 for batch in self.queue(step.queue).wait(self.search, step.count, number, mind, self.moment):
                     self.finish_operations(thread, batch)
+            case steps.Change():
+                self.numbers[step.word].change(self.search, step, number, mind, self.moment)
+                self.touch(number, mind, Touch.USE, self.program.words[step.word])
+            case steps.Until():
+                self.numbers[step.word].wait(self.search, step, number, mind, self.moment)
+                self.touch(number, mind, Touch.ASK, self.program.words[step.word])
             case steps.Demand():
                 self.pools[step.pool].take(self.search, step.amount, number, mind, self.moment)
             case steps.Allocate() | steps.Free() | steps.Relinquish():

@@ -56,13 +56,13 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tests.checker.explorer import gpu, mbarriers, meanings, registers, rings, steps, tensor_ops
+from tests.checker.explorer import gpu, mbarriers, meanings, registers, rings, steps, tensor_ops, words
 from tests.checker.explorer.endings import judge_end, lacks_bytes
 from tests.checker.explorer.execution import DEADLOCK, MISSING_FENCE, PHASE, RACE, UNDRAINED, Run, Visible
 from tests.checker.explorer.unroll import MEANINGS, Answers, Numbering, unroll
 
 __all__ = ["DEADLOCK", "MEANINGS", "MISSING_FENCE", "PHASE", "RACE", "UNDRAINED", "Exploration", "TooLargeError"]
-for module in (meanings, gpu, rings, mbarriers, registers, tensor_ops):
+for module in (meanings, gpu, rings, mbarriers, registers, tensor_ops, words):
     MEANINGS.update(module.MEANINGS)
 MOST_STEPS = 60_000
 SHOWN = frozenset({RACE, DEADLOCK, UNDRAINED})
@@ -273,7 +273,7 @@ class _Explorer:
 
 def _meet(one: Visible, other: Visible) -> bool:
     """Whether the order of two steps may decide something: they are on one thing, and not both waits for a phase."""
-    both_wait = isinstance(one, steps.WaitPhase) and isinstance(other, steps.WaitPhase)
+    both_wait = any(isinstance(one, kind) and isinstance(other, kind) for kind in (steps.WaitPhase, steps.Until))
     return not both_wait and _thing(one) == _thing(other)
 
 
@@ -295,5 +295,7 @@ def _thing(step: Visible) -> tuple[str, int]:
             return "queue", queue
         case steps.Demand(pool):
             return "pool", pool
+        case steps.Change(word) | steps.Until(word):
+            return "word", word
         case steps.Allocate(memory) | steps.Free(memory) | steps.Relinquish(memory):
             return "columns", memory

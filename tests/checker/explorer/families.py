@@ -36,6 +36,7 @@ from tests.checker.explorer.statements import (
     some_accesses,
     store,
     task,
+    until,
     wait,
     wait_marks,
     wait_phase,
@@ -409,6 +410,65 @@ def random_tiles(rng: Random) -> Source:
     return Source("tiles", [*makes(rng.randint(1, 2), rng.randint(1, 2)), agents(*bodies)])
 
 
+# Numbers in memory ----------------------------------------------------------------------------------------------------
+
+
+def bump(ordering: int = 1) -> Stmt:
+    return Stmt("bump", [ordering])
+
+
+def _with_word(*bodies: list[Stmt]) -> Source:
+    return Source("words", [Stmt("zero"), agents(*bodies)])
+
+
+def flag(rng: Random) -> Source:
+    """An agent writes and tells; others wait for that, and read."""
+    waiter = [until(1, or_more=rng.random() < 0.5), load(0, at(0))]
+    return _with_word([store(0, at(0)), bump(rng.choice((1, 2)))], *deepcopy([waiter] * rng.choice((1, 1, 2))))
+
+
+def all_arrive(rng: Random) -> Source:
+    """Agents write their cells, add to a counter, wait for all, and read the cells of others."""
+    count = rng.choice((2, 2, 3))
+    bodies = [
+        [store(0, at(agent)), bump(2), until(count, or_more=rng.random() < 0.5), load(0, at((agent + 1) % count))]
+        for agent in range(count)
+    ]
+    if rng.random() < 0.3:
+        bodies[0] = [s for s in bodies[0] if s.kind != "until"][:2]
+    return _with_word(*bodies)
+
+
+def step_by_step(rng: Random) -> Source:
+    """Two agents write and read one cell in turns, which a counter tells."""
+    turns = rng.randint(2, 3)
+    bodies: list[list[Stmt]] = [[], []]
+    for turn in range(turns):
+        bodies[turn % 2] += [until(turn), rng.choice((load, store))(0, at(0)), bump(rng.choice((1, 2)))]
+    return _with_word(*bodies)
+
+
+def tickets(rng: Random) -> Source:
+    """Each agent takes a ticket; who has a number, or is the last, does what only one may do."""
+    count = rng.choice((2, 2, 3))
+    number = rng.randrange(count)
+    body = [store(0, at(0))]
+    bodies = [[store(1, at(agent)), Stmt("ticket", [2, number], [deepcopy(body)])] for agent in range(count)]
+    if rng.random() < 0.5:
+        for each in bodies:
+            each[1].numbers[1] = count - 1
+            each[1].bodies[0] = [load(1, at(agent)) for agent in range(count)]
+    return _with_word(*bodies)
+
+
+def random_words(rng: Random) -> Source:
+    bodies = [[fresh(rng, "words") for _ in range(rng.randint(1, 3))] for _ in range(rng.choice((2, 2, 3)))]
+    for body in bodies:
+        if rng.random() < 0.3:
+            body.append(Stmt("ticket", [rng.randrange(3), rng.randrange(2)], [some_accesses(rng, 1)]))
+    return _with_word(*bodies)
+
+
 # Marks: transfers of one thread ---------------------------------------------------------------------------------------
 
 
@@ -582,6 +642,7 @@ FAMILIES: dict[str, tuple[Family, ...]] = {
     ),
     "queues": (queue_pipeline, two_stages, queue_per_slot, groups_of_several, queue_agents, open_queue, random_queues),
     "tiles": (a_queue_each, one_after_the_other, in_line, several_takers, open_line, random_tiles),
+    "words": (flag, all_arrive, step_by_step, tickets, tickets, random_words),
     "marks": (mark_pipeline, uneven_blocks, marks_and_calls, reused_buffers, mark_agents, random_marks),
     "barriers": (barrier_ring, barrier_ring, rendezvous, chain, copies_of_one_thread, open_phases, random_barriers),
     "expectations": EXPECTATIONS,

@@ -32,16 +32,19 @@ class Touch(IntEnum):
     """Of a barrier: an arrival, a wait, the bytes of a copy."""
     MAKE = 5
     """Of a barrier: init and inval, each a write of its bytes by the generic proxy."""
+    ASK = 6
+    """An atomic read. An atomic change is like the use of a barrier: it does not conflict with another one."""
 
 
-R, W, AR, AW, USE, MAKE = Touch
+R, W, AR, AW, USE, MAKE, ASK = Touch
 CONFLICTS: dict[Touch, tuple[Touch, ...]] = {
     R: (W, AW, USE, MAKE),
-    W: (R, W, AR, AW, USE, MAKE),
+    W: (R, W, AR, AW, USE, MAKE, ASK),
     AR: (W, AW, USE, MAKE),
-    AW: (R, W, AR, AW, USE, MAKE),
+    AW: (R, W, AR, AW, USE, MAKE, ASK),
     USE: (R, W, AR, AW, MAKE),
-    MAKE: (R, W, AR, AW, USE, MAKE),
+    MAKE: (R, W, AR, AW, USE, MAKE, ASK),
+    ASK: (W, AW, MAKE),
 }
 OF_BARRIERS = (USE, MAKE)
 

@@ -18,7 +18,7 @@ from tests.checker.explorer.text import text_of
 
 SYNCHRONISING = frozenset(LAYOUT) - {"load", "store", "loop", "call", "scope", "copy", "cp"}
 """Kinds where a mutation is more likely to break something."""
-FIXED = frozenset({"init", "make", "agents"})
+FIXED = frozenset({"init", "make", "zero", "agents"})
 """Kinds that stay where they are: a barrier, or a queue, is made once, before anybody may use it."""
 
 

@@ -11,8 +11,8 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from random import Random
 
-MODELS = ("tokens", "functions", "queues", "tiles", "marks", "barriers", "expectations")
-ON_POINTERS = ("marks", "barriers", "expectations")
+MODELS = ("tokens", "functions", "queues", "tiles", "words", "marks", "barriers", "expectations")
+ON_POINTERS = ("words", "marks", "barriers", "expectations")
 """The models whose programs take pointers; the others take memrefs."""
 CELLS = 4
 """Elements of an array; 32 bits each."""
@@ -66,6 +66,10 @@ LAYOUT: dict[str, tuple[int, ...]] = {
     "make": (1, 2),  # queue of tiles, depth (at least 1)
     "put": (1,),  # queue
     "get": (1,),
+    "zero": (),
+    "bump": (2,),  # ordering: relaxed, release, both
+    "ticket": (2, 2),  # ordering, the number with which the body is executed
+    "until": (3, 1, 1),  # number, whether a larger one will do, whether it acquires
     "copy": (3, 2, 2, 3, 2, 2),  # place of the source, place of the target
     "mark": (),
     "wait_marks": (3,),  # count
@@ -106,6 +110,7 @@ VOCABULARY: dict[str, tuple[str, ...]] = {
     "functions": ("async_call", "async_call", "task", "await", "await", "load", "store", "loop"),
     "queues": ("commit", "commit", "wait", "load", "store", "loop"),
     "tiles": ("put", "put", "get", "get", "load", "store"),
+    "words": ("bump", "bump", "until", "load", "store"),
     "marks": ("copy", "copy", "mark", "mark", "wait_marks", "load", "store", "call"),
     "barriers": ("arrive", "wait_phase", "load", "store", "arrive_expect", "bulk", "expect"),
     "expectations": ("arrive", "wait_phase", "load", "arrive_expect", "bulk", "expect", "cp", "arrive_behind"),
@@ -164,6 +169,10 @@ def put(queue: int) -> Stmt:
 
 def get(queue: int) -> Stmt:
     return Stmt("get", [queue])
+
+
+def until(number: int, *, or_more: bool = False) -> Stmt:
+    return Stmt("until", [number, int(or_more), 1])
 
 
 def copy(source: list[int], target: list[int]) -> Stmt:
@@ -252,4 +261,4 @@ def fresh(rng: Random, model: str) -> Stmt:
     return Stmt(kind, numbers, uses=[rng.randint(1, 3)] if kind == "await" else [])
 
 
-BODIED = frozenset({"task", "loop", "commit", "wait", "scope", "agents", "carry"})
+BODIED = frozenset({"task", "loop", "commit", "wait", "scope", "agents", "carry", "ticket"})

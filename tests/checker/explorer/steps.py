@@ -121,6 +121,29 @@ class TakeTurn:
     turn: int
 
 
+# Numbers in memory ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """Add `amount` to a word, atomically, when it is `found`, if that is given."""
+
+    word: int
+    amount: int
+    found: int | None
+    acquires: bool
+    releases: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Until:
+    """Ask for a word, atomically, until it is one of `numbers`."""
+
+    word: int
+    numbers: frozenset[int]
+    acquires: bool
+
+
 # Barriers in memory ---------------------------------------------------------------------------------------------------
 
 
@@ -322,6 +345,8 @@ Step = (
     | WaitOperations
     | Add
     | TakeTurn
+    | Change
+    | Until
     | Init
     | Inval
     | Arrive
@@ -420,6 +445,8 @@ class Program:
     """The cells of each barrier in memory; none for one that nobody has to make."""
     groups: dict[int, int] = field(default_factory=dict[int, int])
     """The size of each group of tokens."""
+    words: dict[int, int] = field(default_factory=dict[int, int])
+    """The cells of each number in memory that atomic accesses change. It begins with 0."""
     counters: list[int] = field(default_factory=list[int])
     """The counters, which begin with 0 and have to end there: what was published and never taken."""
     arrivals: dict[int, int] = field(default_factory=dict[int, int])

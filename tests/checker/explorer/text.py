@@ -257,6 +257,33 @@ class _Writer:
         (number,) = statement.numbers
         self.value(f"nv_tileaa.queue.get %q{number} : ({self.queue_type(number)}) -> {TILE}")
 
+    # Numbers in memory
+
+    def write_zero(self, _statement: Stmt) -> None:
+        self.emit("llvm.store %n0, %bar : i32, !llvm.ptr<3>")
+
+    def write_bump(self, statement: Stmt) -> None:
+        self.add(statement.numbers[0])
+
+    def write_ticket(self, statement: Stmt) -> None:
+        ordering, number = statement.numbers
+        condition = self.value(f"arith.cmpi eq, {self.add(ordering)}, %n{number} : i32")
+        self.emit(f"scf.if {condition} {{")
+        self.region(statement.bodies[0])
+        self.emit("}")
+
+    def add(self, ordering: int) -> str:
+        word = ("monotonic", "release", "acq_rel")[ordering]
+        return self.value(f"llvm.atomicrmw add %bar, %n1 {word} : !llvm.ptr<3>, i32")
+
+    def write_until(self, statement: Stmt) -> None:
+        number, or_more, acquires = statement.numbers
+        self.emit("scf.while : () -> () {")
+        word = "acquire" if acquires else "monotonic"
+        found = self.value(f"llvm.load %bar atomic {word} {{alignment = 4 : i64}} : !llvm.ptr<3> -> i32")
+        more = self.value(f"arith.cmpi {'slt' if or_more else 'ne'}, {found}, %n{number} : i32")
+        self.emit(f"scf.condition({more})\n}} do {{\nscf.yield\n}}")
+
     # Marks
 
     def write_copy(self, statement: Stmt) -> None:
