@@ -51,10 +51,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, library: Path) -> tuple[int, dict[str, Any]]:
+def run(folder: Path, library: Path, *options: str) -> tuple[int, dict[str, Any]]:
     environment = {**os.environ, "TILEAS_LIBCUDA": str(library), "OUT": str(folder)}
     done = subprocess.run(
-        [sys.executable, str(folder / "run_all.py")], capture_output=True, text=True, env=environment, check=False
+        [sys.executable, str(folder / "run_all.py"), *options],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
     )
     assert not done.stderr
     data = json.loads((folder / "people.json").read_text())
@@ -87,6 +91,11 @@ def test_a_call_that_fails_is_a_problem_of_one_variant(folder: Path) -> None:
     status, row = run(folder, stand_in_driver(folder))
     assert status == 1
     assert "line 1: syntax error" in str(row["problem"])
+
+
+def test_what_does_not_end_costs_its_time_and_no_more(folder: Path) -> None:
+    status, row = run(folder, stand_in_driver(folder), "--seconds", "0.01")
+    assert (status, row["right"], row["problem"]) == (1, [], "no end within 0.01 s")
 
 
 def test_arrays_that_differ_are_not_compared(folder: Path) -> None:

@@ -181,7 +181,9 @@ def outcome(code: Path, seconds: float) -> Row:
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
         said, error, status = done.stdout, done.stderr, done.returncode
     except subprocess.TimeoutExpired as late:
-        said, error, status = (late.stdout or b"").decode(), "no end in time", 1
+        kept = late.stdout or b""
+        said = kept.decode() if isinstance(kept, bytes) else kept
+        error, status = f"no end within {seconds:g} s", 1
     found = [json.loads(line) for line in said.splitlines() if line.endswith("}")]
     problems = [row["problem"] for row in found if "problem" in row] + [error.strip()[-300:]] * (status != 0)
     wrong = {str(row["trips"]): row["wrong"] for row in found if row.get("wrong")}
