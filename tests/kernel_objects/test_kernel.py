@@ -79,7 +79,7 @@ def test_the_stages_are_the_ir_behind_each_pass(gemm: Kernel) -> None:
 def test_it_says_and_shows_what_it_is(gemm: Kernel) -> None:
     assert repr(gemm) == (
         "Kernel(@gemm on sm_90a: 256 threads a block, 232 registers a thread, 0 bytes spilled, "
-        "164,912 bytes of shared memory; threads: not checked)"
+        "197,696 bytes of shared memory; threads: not checked)"
     )
     page = gemm._repr_html_()
     assert Tags(page).open == []

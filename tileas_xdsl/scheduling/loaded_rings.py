@@ -71,7 +71,7 @@ def period_under_load(ring: Ring, timing: WarpTiming) -> float:
 def _on_the_way(ring: Ring, period: float, timing: WarpTiming) -> float:
     """The slots that are being loaded at a time."""
     if ring.released_late:
-        return ring.slots - 1
+        return max(ring.slots - 1, 1)
     held = (ring.product + timing.wgmma_drain) / period
     return max(ring.slots - held, 1.0)
 

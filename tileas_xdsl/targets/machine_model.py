@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from tileas_xdsl.targets.timing import TimingTable
+from tileas_xdsl.targets.warp_timing import WarpTiming
 
 
 class SlotKind(Enum):
@@ -97,6 +98,8 @@ class MachineModel:
     )
     """Tag of an op -> its latency, and the numbers of the slots that it may take."""
     timing: TimingTable | None = None
+    measured: WarpTiming | None = None
+    """What was measured on a device of this target, if anything was."""
     products: Products = Products.NONE
     has_tma: bool = False
     sources: tuple[str, ...] = ()

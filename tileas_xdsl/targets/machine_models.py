@@ -10,6 +10,7 @@ from __future__ import annotations
 from tileas_xdsl.targets.chips import CHIPS, TENSOR_MEMORY, Feature, can, capability_of, chip_of
 from tileas_xdsl.targets.cycles import timing_table
 from tileas_xdsl.targets.machine_model import MachineModel, Products, ResourceSlot, ResourceVector, SlotKind, SlotUse
+from tileas_xdsl.targets.measured.h200 import H200
 
 COARSE, FINE, TEST = SlotKind.COARSE, SlotKind.FINE, SlotKind.TEST
 
@@ -101,6 +102,8 @@ ENGINES = ("tma", "async_copy", "sync", "copy", "tensor core", "load/store", "sh
 
 CAPABILITIES = tuple(chip.capability for chip in CHIPS.values() if chip.has_model)
 """The compute capabilities that have a model, major * 10 + minor."""
+MEASURED = {90: H200}
+"""Compute capability -> the figures that were measured on a device of it."""
 
 
 def sm_model(capability: int) -> MachineModel:
@@ -120,6 +123,7 @@ def sm_model(capability: int) -> MachineModel:
         shared_bytes=chip_of(capability).shared_bytes,
         tensor_bytes=TENSOR_MEMORY,
         timing=table,
+        measured=MEASURED.get(capability),
         products=_products(capability),
         has_tma=can(capability, Feature.TMA),
         sources=table.sources,

@@ -29,6 +29,7 @@ from tileas_xdsl.diagnostics import refuse, remark
 from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.scheduling.agent_loops import has_agents, is_innermost, loops_of_agents, takes_stages
 from tileas_xdsl.scheduling.exact.solver import SolverMissing
+from tileas_xdsl.scheduling.loaded_schedules import in_time_under_load
 from tileas_xdsl.scheduling.loop_problem import LoopProblem, PipelineTurns, loop_problem
 from tileas_xdsl.scheduling.modulo.distances import DependenceCycleError
 from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule, Strategy
@@ -79,9 +80,11 @@ class GenerateSchedulePass(ModulePass):
         `tileas-materialize-schedule`'s to write. Under `exact` tiles in registers have to fit a thread of the agent
         that holds them: where that lengthens the interval `proof` says what it is without, and where they never fit how
         many words they take. `num-stages` limits the stages of a loop in one agent; between agents it is memory that
-        limits them. With `agents` the loops of an `agent_switch` that take from rings are scheduled, each by itself, on
-        the rings as deep as they are. A loop that is too small, that nothing asynchronous happens in, or that has
-        `tileas.schedule.constraint.force_serial_execution`, gets the serial schedule.
+        limits them. On targets with measured figures loads lead by as many more turns as hide their latency if all
+        multiprocessors load at once (`scheduling/loaded_schedules.py`). With `agents` the loops of an `agent_switch`
+        that take from rings are scheduled, each by itself, on the rings as deep as they are. A loop that is too small,
+        that nothing asynchronous happens in, or that has `tileas.schedule.constraint.force_serial_execution`, gets the
+        serial schedule.
 
     Requires
         Verified IR. Only innermost loops are scheduled, and those whose inner loops are one op to them. For tiles to
@@ -210,6 +213,8 @@ def plan_loop(
     try:
         found = schedule(problem.problem, strategy, limits, options.rrt_size_threshold)
         if not is_exact or strategy is Strategy.SERIAL:
+            if model.measured is not None:
+                found = in_time_under_load(problem, found, model.measured)
             return ScheduledLoop(loop, problem, found)
         return _exactly(problem, found, options, model)
     except DependenceCycleError as error:
