@@ -12,7 +12,8 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, TypeGuard, cast
 
 import numpy as np
@@ -144,18 +145,31 @@ def name_of(argument: BlockArgument) -> str:
 
     xDSL reads `%a_1` as `a`. Arguments that have the same name then are called `a#0`, `a#1`, ..., in order.
     """
-    return _names_in(argument.block)[argument.index]
+    return _names_in(argument.block).names[argument.index]
 
 
 def argument_names(body: Region) -> list[str]:
     """The names of the arguments of a function, in order; no two are equal."""
     block = body.first_block
     assert block is not None
-    return _names_in(block)
+    return list(_names_in(block).names)
 
 
-def _names_in(block: Block) -> list[str]:
-    hints = [argument.name_hint for argument in block.args]
+@dataclass(frozen=True)
+class Names:
+    """What the arguments of a function are called."""
+
+    names: tuple[str, ...]
+    places: Mapping[str, int]
+    """By name, and by number as a text."""
+
+
+def _names_in(block: Block) -> Names:
+    return _names_by_hints(tuple(argument.name_hint for argument in block.args))
+
+
+@lru_cache
+def _names_by_hints(hints: tuple[str | None, ...]) -> Names:
     often, seen = Counter(hints), Counter[str]()
     names: list[str] = []
     for place, hint in enumerate(hints):
@@ -164,19 +178,24 @@ def _names_in(block: Block) -> list[str]:
             continue
         names.append(hint if often[hint] == 1 else f"{hint}#{seen[hint]}")
         seen[hint] += 1
-    return names
+    places: dict[str, int] = {}
+    for place, name in enumerate(names):
+        places.setdefault(name, place)
+        places.setdefault(str(place), place)
+    return Names(tuple(names), places)
 
 
 def argument_at(body: Region, name: str) -> BlockArgument:
     """The argument with that name or number. Raises `ArgumentError`, which lists the arguments."""
     block = body.first_block
     assert block is not None
-    names = _names_in(block)
-    for called in (name, re.sub(r"_\d+$", "", name)):
-        for argument, known in zip(block.args, names, strict=True):
-            if called in (known, str(argument.index)):
-                return argument
-    raise ArgumentError(f"there is no argument '{name}'; there are: {', '.join(names) or 'none'}")
+    known = _names_in(block)
+    place = known.places.get(name)
+    if place is None:
+        place = known.places.get(re.sub(r"_\d+$", "", name))
+    if place is None:
+        raise ArgumentError(f"there is no argument '{name}'; there are: {', '.join(known.names) or 'none'}")
+    return block.args[place]
 
 
 def is_scalar(kind: Attribute) -> bool:
@@ -283,7 +302,11 @@ def bind_arguments(
     block = body.first_block
     assert block is not None
     wanted = {argument_at(body, name): value for name, value in given.items()}
-    bound = [_bind(argument, wanted, with_data, dynamic_size) for argument in block.args]
+    names = _names_in(block).names
+    bound = [
+        _bind(argument, name, wanted.get(argument), with_data, dynamic_size)
+        for argument, name in zip(block.args, names, strict=True)
+    ]
     for first, second in aliases:
         _let_overlap(bound, argument_at(body, first), argument_at(body, second))
     return bound
@@ -358,10 +381,8 @@ def is_shaped(type_: Attribute) -> TypeGuard[Shaped]:
     return isinstance(type_, MemRefType | TensorType)
 
 
-def _bind(argument: BlockArgument, wanted: Mapping[BlockArgument, Any], with_data: bool, dynamic: int | None) -> Any:
-    name = name_of(argument)
+def _bind(argument: BlockArgument, name: str, given: Any, with_data: bool, dynamic: int | None) -> Any:
     kind = argument.type
-    given = wanted.get(argument)
     if is_shaped(kind):
         element = element_type(kind.element_type)
         if element is None and not with_data and isinstance(kind, TensorType):

@@ -65,7 +65,7 @@ class Turns:
     """The range of its induction variable; None for a loop without one."""
     depth: int
     """The number of loops of the agent around it."""
-    heads: list[int] = field(default_factory=list[int])
+    heads: list[int] = field(default_factory=list)
     """For each turn, the index of its head among the entries of the recorded run."""
 
     @property

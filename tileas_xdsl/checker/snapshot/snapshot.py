@@ -151,37 +151,37 @@ class Drawing:
     """Whether leftovers are gathered in rows (see `leftovers`)."""
     demands: Mapping[SSAValue, Demand] = field(default_factory=lambda: NO_DEMANDS)
     """Value -> which of its numbers make different states; other values may be any."""
-    shape: list[object] = field(default_factory=list[object])
-    numbers: list[int | float] = field(default_factory=list["int | float"])
-    accesses: list[tuple[int, Access]] = field(default_factory=list[tuple[int, Access]])
-    barriers: list[tuple[int, MemoryObject]] = field(default_factory=list[tuple[int, MemoryObject]])
-    countdowns: list[int] = field(default_factory=list[int])
-    repetitions: list[tuple[int, Access, Agent]] = field(default_factory=list["tuple[int, Access, Agent]"])
-    leftovers: list[Leftover] = field(default_factory=list["Leftover"])
-    passed_over: dict[AsyncWork, list[int]] = field(default_factory=dict[AsyncWork, list[int]])
+    shape: list[object] = field(default_factory=list)
+    numbers: list[int | float] = field(default_factory=list)
+    accesses: list[tuple[int, Access]] = field(default_factory=list)
+    barriers: list[tuple[int, MemoryObject]] = field(default_factory=list)
+    countdowns: list[int] = field(default_factory=list)
+    repetitions: list[tuple[int, Access, Agent]] = field(default_factory=list)
+    leftovers: list[Leftover] = field(default_factory=list)
+    passed_over: dict[AsyncWork, list[int]] = field(default_factory=dict)
     """
     Work -> the numbers of the queues in an old group of which it is. Old groups are not drawn: no wait is for one of
     them without the others.
     """
     queues: int = 0
     """How many queues have been drawn."""
-    unfenced: dict[int, int] = field(default_factory=dict[int, int])
+    unfenced: dict[int, int] = field(default_factory=dict)
     """`id` of a barrier in memory -> name of the agent that has made it and not yet fenced that."""
-    rings: list[tuple[int, Ring]] = field(default_factory=list["tuple[int, Ring]"])
-    turns: dict[int, int] = field(default_factory=dict[int, int])
+    rings: list[tuple[int, Ring]] = field(default_factory=list)
+    turns: dict[int, int] = field(default_factory=dict)
     """`id` of a barrier of a ring -> the turn of its slot from which its parities count."""
-    things: list[Any] = field(default_factory=list[Any])
-    actors: list[Actor] = field(default_factory=list[Actor])
-    activations: set[int] = field(default_factory=set[int])
+    things: list[Any] = field(default_factory=list)
+    actors: list[Actor] = field(default_factory=list)
+    activations: set[int] = field(default_factory=set)
     """The function activations that have not returned, by `id`."""
-    _names: dict[int, int] = field(default_factory=dict[int, int])
+    _names: dict[int, int] = field(default_factory=dict)
     _drawn: int = 0
-    _clocks: list[tuple[int, Clock]] = field(default_factory=list[tuple[int, Clock]])
+    _clocks: list[tuple[int, Clock]] = field(default_factory=list)
     """(place in the shape, clock): filled in at the end, when all moments that matter are known."""
-    _moments: dict[int, set[int]] = field(default_factory=dict[int, set[int]])
+    _moments: dict[int, set[int]] = field(default_factory=dict)
 
-    _settled: dict[AsyncWork, bool] = field(default_factory=dict[AsyncWork, bool])
-    _brought_along: list[Collection[AsyncWork]] = field(default_factory=list[Collection[AsyncWork]])
+    _settled: dict[AsyncWork, bool] = field(default_factory=dict)
+    _brought_along: list[Collection[AsyncWork]] = field(default_factory=list)
     """Works that somebody learns of with another one: drawn at the end, by those among them that have names."""
 
     def __post_init__(self) -> None:

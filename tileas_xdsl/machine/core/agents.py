@@ -27,7 +27,6 @@ from tileas_xdsl.machine.core.meaning import Kind
 from tileas_xdsl.machine.core.memory import ThreadParts, View
 from tileas_xdsl.machine.core.op_facts import ALL_OPERANDS, TakesPerThread
 from tileas_xdsl.machine.core.opaque_numbers import OpaqueNumber, admitted, computed, must_be_alike
-from tileas_xdsl.machine.core.orders import Pauses
 from tileas_xdsl.machine.core.recording import Deferred, Recording
 from tileas_xdsl.machine.core.standings import (
     Answer,
@@ -55,10 +54,11 @@ if TYPE_CHECKING:
     from tileas_xdsl.machine.core.execution import Machine
     from tileas_xdsl.machine.core.resources import Resource
 
+PURE, TERMINATOR, JUMP = Kind.PURE, Kind.TERMINATOR, Kind.JUMP
+"""The kinds that are asked for at each step."""
 SIGHT = {Kind.EFFECT: 1, Kind.SYNC: 2, Kind.SUSPENDS: 2}
-"""How well others can see a step of that kind: 0 not at all, 1 by what it does to memory, 2 by synchronisation."""
-PAUSES_FROM = {Pauses.NEVER: 3, Pauses.AT_SYNCHRONISATION: 2, Pauses.AT_EVERY_EFFECT: 1}
-"""From which sight on agents pause before a step."""
+"""How well others can see a step of that kind: 0 not at all, 1 by what it does to memory, 2 by synchronisation.
+From which on agents pause before a step, the order says (`orders.Pauses`)."""
 
 
 @dataclass(slots=True)
@@ -84,9 +84,18 @@ class Step:
     """How the op is done for all its threads in one go (`Facts.at_once`)."""
     sight: int = field(init=False)
     """How well others can see it: see `SIGHT`."""
+    _unknown: Any = field(init=False, default=None)
+    """Its outcome where an operand is unknown, once that was asked for."""
 
     def __post_init__(self) -> None:
         self.sight = SIGHT.get(self.kind, 0)
+
+    @property
+    def unknown_outcome(self) -> Any:
+        """Its outcome where an operand is unknown. Raises `UndecidedError` where a result may not be."""
+        if self._unknown is None:
+            self._unknown = unknown_outcome(self.op)
+        return self._unknown
 
 
 @dataclass(eq=False)
@@ -94,9 +103,9 @@ class Activation:
     """One call of a function: its values and its sequence of marks. No two are the same."""
 
     function: Operation | None
-    values: dict[SSAValue, Any] = field(default_factory=dict[SSAValue, Any])
+    values: dict[SSAValue, Any] = field(default_factory=dict)
     marks: MarkSequence = field(default_factory=MarkSequence)
-    endings: list[Callable[[Agent], None]] = field(default_factory=list["Callable[[Agent], None]"])
+    endings: list[Callable[[Agent], None]] = field(default_factory=list)
     """What to do when it ends: the lifetimes of its stack buffers end."""
     depth: int = 0
     """How many calls are around it."""
@@ -364,7 +373,7 @@ class Agent:
 
     def pause(self) -> Request:
         """Let others go first, if the order has agents pause at synchronisation."""
-        return Pause() if SIGHT[Kind.SYNC] >= PAUSES_FROM[self.machine.order.pauses] else Done()
+        return Pause() if SIGHT[Kind.SYNC] >= self.machine.order.pauses else Done()
 
     def wait(self, condition: Condition, op: Operation | None = None) -> Request:
         """Suspend until `condition` holds, then learn what it hands over."""
@@ -578,12 +587,13 @@ class Agent:
         """Run `block` from op `number` on; returns what its terminator hands over, or what some op asks for."""
         machine = self.machine
         values, clock = self.activation.values, machine.clock
+        value_of = values.__getitem__
         observer = machine.observer if machine.observer.watches_steps else None
-        pauses_from = PAUSES_FROM[machine.order.pauses]
+        pauses_from = machine.order.pauses
         steps = machine.prepared(block)
         for place in range(number, len(steps)):
             step = steps[place]
-            operands = [values[operand] for operand in step.operands]
+            operands = list(map(value_of, step.operands))
             self.current_op = step.op
             machine.step_number += 1
             kind = step.kind
@@ -591,9 +601,9 @@ class Agent:
             if is_opaque:
                 operands = admitted(self, step, operands)
             taken = observer.step(self, step, operands) if observer is not None else None
-            if kind is Kind.TERMINATOR:
+            if kind is TERMINATOR:
                 return self._leave_block(step.op, tuple(operands))
-            if clock is None and not machine.late_values and kind is Kind.PURE:
+            if kind is PURE and clock is None and not machine.late_values:
                 outcome = self._run_pure(step, operands)
             else:
                 if clock is None and step.sight < pauses_from and self._acts_at_once(kind):
@@ -604,17 +614,17 @@ class Agent:
                 else:
                     outcome = self.begin(step, operands)
                 if isinstance(outcome, Request):
-                    if is_opaque and kind is Kind.PURE:
+                    if is_opaque and kind is PURE:
                         outcome = outcome.then(_compute_opaque, step, operands)
                     depth = len(self._stack)
                     outcome = self._advance(outcome, step.op)
                     if isinstance(outcome, Request):
-                        if kind is not Kind.JUMP:
+                        if kind is not JUMP:
                             self._stack.insert(depth, Position(block, place, step, taken))
                         return outcome
-            if kind is Kind.JUMP:
+            if kind is JUMP:
                 return outcome
-            if is_opaque and kind is Kind.PURE:
+            if is_opaque and kind is PURE:
                 outcome = computed(step, operands, outcome)
             elif machine.opaque_names and type(outcome) is PerThread:
                 must_be_alike(machine, step.op, outcome.values)
@@ -630,8 +640,7 @@ class Agent:
     def _acts_at_once(self, kind: Kind) -> bool:
         """Whether a step of that kind takes its operands as they are and does what it does, without more ado."""
         machine = self.machine
-        differs = machine.late_values or machine.tells_threads_apart
-        return not (differs or self.recording is not None or kind is Kind.JUMP)
+        return not (machine.late_values or machine.tells_threads_apart or self.recording is not None or kind is JUMP)
 
     def _leave_block(self, op: Operation | None, handed_over: tuple[Any, ...]) -> Answer:
         """
@@ -665,7 +674,7 @@ class Agent:
         if kind is Kind.JUMP:
             machine.check_budget(step.op)
             return step.function(self, step.op, *operands)
-        if step.sight >= PAUSES_FROM[machine.order.pauses]:
+        if step.sight >= machine.order.pauses:
             return Pause().then(_act_after_others, step, operands)
         return self.act(step, operands)
 
@@ -708,7 +717,7 @@ class Agent:
             ]
         for operand in operands:
             if operand is UNKNOWN:
-                return unknown_outcome(step.op)
+                return step.unknown_outcome
         if self.recording is not None and any(isinstance(operand, Deferred) for operand in operands):
             return self.recording.apply(step, operands, self)
         if step.gives_float and not self.machine.observer.follows_floats:

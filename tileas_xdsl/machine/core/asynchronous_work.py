@@ -219,32 +219,32 @@ class AsyncWork:
     """Which hardware unit performs it, for timelines: `copy`, `tma`, `tensor core`, `task`, ..."""
     perform: Callable[[], None] | None = None
     """Moves the data; None when only synchronisation is checked."""
-    signals: list[Callable[[AsyncWork], None]] = field(default_factory=list[Callable[["AsyncWork"], None]])
+    signals: list[Callable[[AsyncWork], None]] = field(default_factory=list)
     """Called in order once the work is performed: barriers to tell, events to finish."""
-    barriers: list[str] = field(default_factory=list[str])
+    barriers: list[str] = field(default_factory=list)
     """Names of the barriers among those told."""
-    observers: dict[int, int] = field(default_factory=dict[int, int])
+    observers: dict[int, int] = field(default_factory=dict)
     """Agent number -> the moment of that agent from which on the completion is known."""
     ready: bool = False
     turn: int = -1
     """Its number in the order in which works became ready. A work comes after all works that it depends on."""
     complete: bool = False
-    blockers: list[Event] = field(default_factory=list[Event])
+    blockers: list[Event] = field(default_factory=list)
     """The dependencies that were incomplete at issue."""
     resource: Resource | None = None
     """What it occupies exclusively while it runs, if anything."""
     look: Callable[[AsyncWork], list[Touch]] | None = None
     """For work that looks at its operands only when it is performed: gives what it touches."""
-    needs: list[LateValue] = field(default_factory=list["LateValue"])
+    needs: list[LateValue] = field(default_factory=list)
     """The operands that may be missing then."""
     ends_with_grid: bool = False
     """Whether the end of the grid completes it: nobody reads what it writes before, or the compiler waits for it."""
     issue_step: int = 0
     complete_step: int | None = None
     bytes_moved: int = 0
-    channels: list[object] = field(default_factory=list[object])
+    channels: list[object] = field(default_factory=list)
     """What tells of its completion, for witnesses: queues, counters, barriers."""
-    phases: list[tuple[object, int]] = field(default_factory=list[tuple[object, int]])
+    phases: list[tuple[object, int]] = field(default_factory=list)
     """(barrier, phase) for each barrier that it signalled: the phase that its signal counted for."""
 
     @property

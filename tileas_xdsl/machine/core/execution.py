@@ -108,20 +108,20 @@ class Machine:
     deadline: Deadline = NO_DEADLINE
     """When an execution is ended, wherever it is: it raises `TimeUpError`."""
     slices: bool = False
-    """Whether ops of code for single threads are left out that only compute what nothing needs (`threads.slices`)."""
+    """Whether ops are left out that only compute what nothing needs (`threads.slices`)."""
     code: Code = field(default_factory=Code)
     """What is known of the ops; executions of the same program without changes may share it."""
     arguments: Sequence[Any] = ()
     """Those of the call that is executed."""
-    agents: list[Agent] = field(default_factory=list[Agent])
-    live: list[Agent] = field(default_factory=list[Agent])
-    works: list[AsyncWork] = field(default_factory=list[AsyncWork])
+    agents: list[Agent] = field(default_factory=list)
+    live: list[Agent] = field(default_factory=list)
+    works: list[AsyncWork] = field(default_factory=list)
     """Everything ever issued, in order; where the execution was put aside, without what had no consequences then."""
-    violations: dict[object, Violation] = field(default_factory=dict[object, Violation])
+    violations: dict[object, Violation] = field(default_factory=dict)
     """By key, first come first kept."""
-    conflicts: dict[object, Conflict] = field(default_factory=dict[object, Conflict])
+    conflicts: dict[object, Conflict] = field(default_factory=dict)
     """The pairs of accesses behind those violations that are races or missing fences."""
-    tolerated: dict[object, Violation] = field(default_factory=dict[object, Violation])
+    tolerated: dict[object, Violation] = field(default_factory=dict)
     """What `relaxed_proxy` makes warnings of, by key."""
     what_if: WhatIf = AS_WRITTEN
     guide: Guide | None = None
@@ -134,16 +134,14 @@ class Machine:
     """Whether the execution has come to a standstill in which an agent hopes for yes: with these answers it is none."""
     halted_by: UndecidedError | None = None
     """Why the first agent has halted that came to what depends on data which are not computed."""
-    waits_met: dict[Operation, dict[int | None, None]] = field(
-        default_factory=dict[Operation, "dict[int | None, None]"]
-    )
+    waits_met: dict[Operation, dict[int | None, None]] = field(default_factory=dict)
     """The waits by count and for tokens that were met, and the counts."""
-    indeterminacies: list[Indeterminacy] = field(default_factory=list[Indeterminacy])
+    indeterminacies: list[Indeterminacy] = field(default_factory=list)
     trace: Trace = field(default_factory=Trace)
     observer: Observer = NOBODY
-    open_questions: list[Indeterminacy] = field(default_factory=list[Indeterminacy])
+    open_questions: list[Indeterminacy] = field(default_factory=list)
     """What no further execution can answer: functions without a body that may touch memory in use."""
-    assumptions: dict[Assumption, None] = field(default_factory=dict[Assumption, None])
+    assumptions: dict[Assumption, None] = field(default_factory=dict)
     """What the execution rests on and nobody looks for, in the order of first use."""
     step_number: int = 0
     grid: Grid = ONE_BLOCK
@@ -152,9 +150,9 @@ class Machine:
     """The ids, extents and arguments that the numbers which differ between blocks are computed from."""
     parts: Parts[SharedPart] = field(default_factory=Parts[SharedPart])
     """State that rooms of the machine keep for the execution: queues by number, barriers by address, pipelines."""
-    phase_barriers: dict[PhaseBarrier, None] = field(default_factory=dict["PhaseBarrier", None])
+    phase_barriers: dict[PhaseBarrier, None] = field(default_factory=dict)
     """The barriers of which some phase has begun."""
-    footprint: dict[str, bool] = field(default_factory=dict[str, bool])
+    footprint: dict[str, bool] = field(default_factory=dict)
     """
     Name of each barrier, queue or resource that the present step shares with other agents -> whether the step must be
     alone with it: see `shares`.
@@ -167,12 +165,12 @@ class Machine:
     """Whether some value differs between the threads of an agent (`threads.hardware`)."""
     before_first_access: Callable[[MemoryObject], Access | None] | None = None
     """What another grid may have done to an object that is now accessed for the first time, if there is one."""
-    at_end: list[Callable[[Agent], None]] = field(default_factory=list[Callable[[Agent], None]])
+    at_end: list[Callable[[Agent], None]] = field(default_factory=list)
     """Checks to run when the first agent has ended."""
-    heads: dict[Block, int] = field(default_factory=dict[Block, int])
+    heads: dict[Block, int] = field(default_factory=dict)
     """The head of a loop -> the largest number of an iteration that has begun there."""
-    _histories: dict[int, AccessHistory] = field(default_factory=dict[int, AccessHistory])
-    _pending: dict[AsyncWork, None] = field(default_factory=dict[AsyncWork, None])
+    _histories: dict[int, AccessHistory] = field(default_factory=dict)
+    _pending: dict[AsyncWork, None] = field(default_factory=dict)
     _agents_made: int = 0
     _works_issued: int = 0
     _works_ready: int = 0

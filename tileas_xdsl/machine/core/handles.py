@@ -10,6 +10,7 @@ assumes that it only computes (`--assume-pure`): a wait that is skipped would no
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from xdsl.ir import Attribute, Operation
@@ -23,8 +24,14 @@ from tileas_xdsl.machine.core.violations import UndecidedError
 
 def is_handle(kind: Attribute) -> bool:
     """Whether values of this type are waited for, or held, rather than computed with."""
-    load_dialect(kind.name.partition(".")[0])
-    return isinstance(kind, HandleType)
+    return _are_handles(type(kind))
+
+
+@lru_cache
+def _are_handles(kinds: type[Attribute]) -> bool:
+    """Whether the types of this class are handles: those of xDSL are registered with the meanings of the dialect."""
+    load_dialect(kinds.name.partition(".")[0])
+    return issubclass(kinds, HandleType)
 
 
 def unknown_results(op: Operation) -> tuple[Any, ...]:
@@ -32,7 +39,7 @@ def unknown_results(op: Operation) -> tuple[Any, ...]:
     UNKNOWN for each result of `op`, and for one that orders nothing the one value that it can have. Raises
     `UndecidedError` where one of them is any other handle.
     """
-    return tuple(_unknown_result(op, result.type) for result in op.results)
+    return tuple([_unknown_result(op, result.type) for result in op.results])
 
 
 ORDERS_NOTHING = ()

@@ -86,9 +86,9 @@ def map_key(base: MemoryObject, offset: int) -> str:
 class Knowledge:
     """What a synchronisation hands over: clocks, and works complete at that point but not yet observed by anybody."""
 
-    clock: Clock = field(default_factory=dict[int, int])
-    fenced: dict[str, Clock] = field(default_factory=dict[str, Clock])
-    works: list[AsyncWork] = field(default_factory=list["AsyncWork"])
+    clock: Clock = field(default_factory=dict)
+    fenced: dict[str, Clock] = field(default_factory=dict)
+    works: list[AsyncWork] = field(default_factory=list)
 
     def merge(self, other: Knowledge) -> None:
         join(self.clock, other.clock)
@@ -330,6 +330,8 @@ class AccessHistory:
         """Whether they are writes -> the recorded accesses of asynchronous works."""
         self._asked: tuple[ByteRegion, list[Access]] | None = None
         """The region that was asked for last, since the last change, and the answer."""
+        self._located: tuple[ByteRegion, _Cells] | None = None
+        """The region whose cells were worked out last, with cells of the present size, and these."""
 
     def record(self, access: Access, mind: Mind) -> Iterator[Conflict]:
         """Compare `access` with the recorded ones, then record it. Yields each conflict."""
@@ -486,6 +488,11 @@ class AccessHistory:
         return self._by_agents.setdefault((access.agent.number, access.is_write), {})
 
     def _cells_of(self, region: ByteRegion) -> _Cells:
+        if self._located is None or self._located[0] is not region:
+            self._located = region, self._located_in(region)
+        return self._located[1]
+
+    def _located_in(self, region: ByteRegion) -> _Cells:
         box = region.hull
         if box is None:
             return None
@@ -507,7 +514,7 @@ class AccessHistory:
         """Make the cells as large as `extents`, at least. Each time they grow manifold: the cost stays linear."""
         self._grain = tuple(map(max, self._grain, extents))
         filed, self._filed = list(self._filed), {}
-        self._grid, self._anywhere = {}, {}
+        self._grid, self._anywhere, self._located = {}, {}, None
         for access in filed:
             self._file(access)
 

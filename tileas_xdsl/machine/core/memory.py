@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import count
 from math import prod
 from typing import Any, NamedTuple
@@ -56,7 +56,7 @@ class MemoryObject:
     space: str = "global"
     """Where it lives: `global`, `shared`, `tensor`, `register` or `host`."""
     data: NDArray[np.uint8] | None = None
-    cells: dict[int, Cell] = field(default_factory=dict[int, "Cell"])
+    cells: dict[int, Cell] = field(default_factory=dict)
     """When checking: scalars that the program itself stored, by byte offset. No two share a byte."""
     slot: int | None = None
     """Which slot of a ring it is, if it is one."""
@@ -66,7 +66,7 @@ class MemoryObject:
     """The index that messages call 0, where indices may be negative for the program; leading axes at 0 are left out."""
     is_open: bool = False
     """Whether its extents are assumed, because the program leaves its size open."""
-    objects: dict[int, str] = field(default_factory=dict[int, str])
+    objects: dict[int, str] = field(default_factory=dict)
     """Byte offset -> name of each thing of `OBJECT_BYTES` that lives there, and that no ordinary access may touch."""
     holds_barriers: bool = False
     """Whether its elements are mbarriers, which messages then count."""
@@ -304,6 +304,8 @@ class Comb(NamedTuple):
 NO_COMB = Comb(0, 0, 0, 0)
 Span = tuple[int, int]
 """The first byte, and the byte after the last."""
+Box = tuple[tuple[int, int], ...]
+"""(low, high) per dimension of an object."""
 LARGEST_HULL = 1 << 16
 """Bytes of the largest span by which a region with gaps is filed in an index of boxes."""
 
@@ -352,12 +354,16 @@ class ByteRegion:
         self.itemsize = itemsize
         self.copies = copies
         self.key = (offset, shape, strides, itemsize, copies)
-        self.start, self.stop = self._span() if shape else (offset, offset + itemsize)
-        self.box: tuple[tuple[int, int], ...] | None = None
+        self.box: Box | None = None
         if copies:
+            self.start, self.stop = _span(offset, shape, strides, itemsize)
             self.stop += copies[-1]
+        elif shape:
+            # A check touches few windows, again and again.
+            within = (base.shape, base.element.size)
+            self.start, self.stop, self.box = _placed(within, offset, shape, strides, itemsize)
         else:
-            self.box = self._as_box() if shape else self._element_as_box()
+            self.start, self.stop, self.box = offset, offset + itemsize, self._element_as_box()
         self._runs: NDArray[np.int64] | None = None
         self._comb: Comb | None = None
         self._spans: tuple[Span, ...] | None = None
@@ -368,7 +374,7 @@ class ByteRegion:
         return self.key[1:]
 
     @property
-    def hull(self) -> tuple[tuple[int, int], ...] | None:
+    def hull(self) -> Box | None:
         """A box of the object in which the region lies; None where there is none that is small."""
         if self.box is None and self.stop - self.start <= LARGEST_HULL:
             base = self.base
@@ -403,61 +409,12 @@ class ByteRegion:
     def byte_count(self) -> int:
         return prod(self.counts) * self.itemsize * max(len(self.copies), 1)
 
-    def _span(self) -> tuple[int, int]:
-        """(first byte, byte after the last) of the window; an empty window has an empty span."""
-        first = last = self.offset
-        for extent, stride in zip(self.counts, self.strides, strict=True):
-            if extent == 0:
-                return 0, 0
-            reach = (extent - 1) * stride
-            if reach < 0:
-                first += reach
-            else:
-                last += reach
-        return first, last + self.itemsize
-
     @property
     def is_solid(self) -> bool:
         """Whether the window is one run of bytes without gaps, each element in a place of its own."""
-        if self.copies:
-            return False
-        step = self.itemsize
-        if len(self.counts) == 1:
-            return self.counts[0] == 1 or abs(self.strides[0]) == step
-        for stride, extent in sorted((abs(s), n) for n, s in zip(self.counts, self.strides, strict=True) if n != 1):
-            if stride != step:
-                return False
-            step *= extent
-        return True
+        return not self.copies and _is_solid(self.counts, self.strides, self.itemsize)
 
-    def _as_box(self) -> tuple[tuple[int, int], ...] | None:
-        """(low, high) per dimension of the object, or None when the window is no box of it."""
-        base = self.base
-        if self.is_empty:
-            return None
-        if base.element.size == 1 and len(base.shape) == 1 and self.is_solid:
-            return ((self.start, self.stop),)
-        if self.itemsize != base.element.size or self.offset < 0:
-            return None
-        extents = dict.fromkeys(range(len(base.shape)), 1)
-        by_stride = {stride: d for d, stride in enumerate(base.strides) if base.shape[d] > 1}
-        for extent, stride in zip(self.counts, self.strides, strict=True):
-            if extent == 1:
-                continue
-            dimension = by_stride.pop(stride, None)
-            if dimension is None:
-                return None
-            extents[dimension] = extent
-        box: list[tuple[int, int]] = []
-        rest = self.offset
-        for d, stride in enumerate(base.strides):
-            low, rest = divmod(rest, stride)
-            if low + extents[d] > base.shape[d]:
-                return None
-            box.append((low, low + extents[d]))
-        return tuple(box) if rest == 0 else None
-
-    def _element_as_box(self) -> tuple[tuple[int, int], ...] | None:
+    def _element_as_box(self) -> Box | None:
         """The same for a window of one element, as most are."""
         base, rest = self.base, self.offset
         if base.element.size == 1 and len(base.shape) == 1:
@@ -540,6 +497,73 @@ class ByteRegion:
     def at(self, offset: int) -> ByteRegion:
         """A region of the same form that begins at byte `offset` of the object."""
         return ByteRegion(self.base, offset, self.counts, self.strides, self.itemsize, self.copies)
+
+
+@lru_cache(maxsize=1 << 14)
+def _placed(
+    within: tuple[tuple[int, ...], int], offset: int, counts: tuple[int, ...], strides: tuple[int, ...], itemsize: int
+) -> tuple[int, int, Box | None]:
+    """
+    The span of a window, and the window as a box of the object of the extents and the size of an element in `within`;
+    None where it is no box.
+    """
+    start, stop = _span(offset, counts, strides, itemsize)
+    shape, size = within
+    if stop <= start:
+        return start, stop, None
+    if size == 1 and len(shape) == 1 and _is_solid(counts, strides, itemsize):
+        return start, stop, ((start, stop),)
+    return start, stop, _box_in(within, offset, counts, strides) if itemsize == size and offset >= 0 else None
+
+
+def _span(offset: int, counts: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> Span:
+    """An empty window has an empty span."""
+    first = last = offset
+    for extent, stride in zip(counts, strides, strict=True):
+        if extent == 0:
+            return 0, 0
+        reach = (extent - 1) * stride
+        if reach < 0:
+            first += reach
+        else:
+            last += reach
+    return first, last + itemsize
+
+
+def _is_solid(counts: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
+    step = itemsize
+    if len(counts) == 1:
+        return counts[0] == 1 or abs(strides[0]) == step
+    for stride, extent in sorted((abs(s), n) for n, s in zip(counts, strides, strict=True) if n != 1):
+        if stride != step:
+            return False
+        step *= extent
+    return True
+
+
+def _box_in(
+    within: tuple[tuple[int, ...], int], offset: int, counts: tuple[int, ...], strides: tuple[int, ...]
+) -> Box | None:
+    """The window as a box of an object with elements of its own size, or None where it is no box."""
+    shape, size = within
+    steps = row_major_strides(shape, size)
+    extents = dict.fromkeys(range(len(shape)), 1)
+    by_stride = {stride: d for d, stride in enumerate(steps) if shape[d] > 1}
+    for extent, stride in zip(counts, strides, strict=True):
+        if extent == 1:
+            continue
+        dimension = by_stride.pop(stride, None)
+        if dimension is None:
+            return None
+        extents[dimension] = extent
+    box: list[tuple[int, int]] = []
+    rest = offset
+    for d, stride in enumerate(steps):
+        low, rest = divmod(rest, stride)
+        if low + extents[d] > shape[d]:
+            return None
+        box.append((low, low + extents[d]))
+    return tuple(box) if rest == 0 else None
 
 
 def _spans_meet(scattered: ByteRegion, other: ByteRegion) -> bool | None:

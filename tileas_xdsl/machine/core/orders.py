@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from enum import Enum, auto
+from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from tileas_xdsl.machine.core.timekeeper import TimeKeeper
 
 
-class Pauses(Enum):
-    """Before which steps agents pause, so that another may go first."""
+class Pauses(IntEnum):
+    """Before which steps agents pause, so that another may go first: from which sight on (`agents.SIGHT`)."""
 
-    NEVER = auto()
-    AT_SYNCHRONISATION = auto()
-    AT_EVERY_EFFECT = auto()
+    NEVER = 3
+    AT_SYNCHRONISATION = 2
+    AT_EVERY_EFFECT = 1
 
 
 class Order(ABC):

@@ -338,16 +338,16 @@ class Phase:
     knowledge: Knowledge = field(default_factory=Knowledge)
     arrived: int = 0
     bytes_arrived: int = 0
-    arrivals: Clock = field(default_factory=dict[int, int])
+    arrivals: Clock = field(default_factory=dict)
     """Latest moment of each agent that arrived."""
-    works: list[AsyncWork] = field(default_factory=list[AsyncWork])
-    expectations: list[Expectation] = field(default_factory=list[Expectation])
-    deliveries: list[Delivery] = field(default_factory=list[Delivery])
-    waits: Clock = field(default_factory=dict[int, int])
+    works: list[AsyncWork] = field(default_factory=list)
+    expectations: list[Expectation] = field(default_factory=list)
+    deliveries: list[Delivery] = field(default_factory=list)
+    waits: Clock = field(default_factory=dict)
     """Latest moment of each agent that waited for this phase and went on."""
-    tests: Clock = field(default_factory=dict[int, int])
+    tests: Clock = field(default_factory=dict)
     """Latest moment of each agent that tested for this phase by its state, whatever the answer."""
-    arrival_order: Clock = field(default_factory=dict[int, int])
+    arrival_order: Clock = field(default_factory=dict)
     """What happens before one of the arrivals that the init count counts, beside what they make known."""
 
     def all_known_to(self, mind: Mind) -> bool:
