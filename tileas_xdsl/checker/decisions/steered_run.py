@@ -14,7 +14,6 @@ from tileas_xdsl.checker.decisions.ahead import Ahead
 from tileas_xdsl.checker.decisions.derived_counts import DerivedCount
 from tileas_xdsl.checker.proof.recorded_run import RecordedRun
 from tileas_xdsl.checker.proof.separation import Contest
-from tileas_xdsl.checker.snapshot.liveness import Liveness
 from tileas_xdsl.checker.snapshot.machine import take_snapshot
 from tileas_xdsl.checker.snapshot.settled import Reach
 from tileas_xdsl.checker.snapshot.snapshot import Demand, Snapshot
@@ -142,7 +141,7 @@ class SteeredRun(RecordedRun):
 
     def _put_aside(self, machine: Machine, agent: Agent, op: Operation) -> PutAside | None:
         """A twin of the execution at this question, which will be asked again. What it has done so far it forgets."""
-        twins = Twins((Reach, Liveness, Ahead, DerivedCount))
+        twins = Twins((Reach, Ahead, DerivedCount))
         for known in (self.opened, self.demands, self.guide):
             twins.known(known, known)
         for past in (self.entries, self.loops, machine.works):

@@ -201,9 +201,10 @@ class Alignment:
         for place in range(start, end):
             mine = ours[place]
             others: list[Any] = [theirs[place + distance] for distance in distances]
-            if not all(are_the_same_step(mine, other) for other in others):
-                raise IrregularError(op_of(mine), "is not the same step at a larger trip count")
-            if isinstance(mine, TakenStep):
+            for other in others:
+                if not are_the_same_step(mine, other):
+                    raise IrregularError(op_of(mine), "is not the same step at a larger trip count")
+            if type(mine) is TakenStep:
                 for other, names in zip(others, agents, strict=True):
                     if names.setdefault(mine.agent, other.agent) != other.agent:
                         raise IrregularError(op_of(mine), "is a step of another agent at a larger trip count")
@@ -260,8 +261,8 @@ def _distances(snapshot: Snapshot, other: Snapshot) -> tuple[float, ...]:
 def are_the_same_step(mine: Any, other: Any) -> bool:
     if type(mine) is not type(other):
         return False
-    if isinstance(mine, TakenStep):
-        return mine.step.op is other.step.op
+    if type(mine) is TakenStep:
+        return mine.step is other.step or mine.step.op is other.step.op
     return op_of(mine) is op_of(other)
 
 
@@ -270,7 +271,7 @@ def _turns_left(head: Head) -> int:
 
 
 def op_of(entry: Any) -> Operation:
-    if isinstance(entry, TakenStep):
+    if type(entry) is TakenStep:
         return entry.step.op
     if isinstance(entry, Access | Look):
         return entry.op

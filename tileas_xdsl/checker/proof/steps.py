@@ -79,8 +79,10 @@ class Steps(ABC):
     def _compare(self, mine: TakenStep, others: list[TakenStep]) -> None:
         step = mine.step
         self._note_what_is_read(mine)
+        if _is_the_same(mine, others):
+            return
         moving = _differences(step.op, mine.operands, [other.operands for other in others])
-        if _gives_number(step) and step.kind is not Kind.CONTROL and (moving or _differ_in_place(mine, others)):
+        if step.kind is not Kind.CONTROL and _gives_number(step) and (moving or _differ_in_place(mine, others)):
             self._must_not_read_what_is_known(mine, others)
         if not moving and not _differ(mine.outcomes, [other.outcomes for other in others]):
             return
@@ -92,7 +94,9 @@ class Steps(ABC):
     def _note_what_is_read(self, mine: TakenStep) -> None:
         op = mine.step.op
         if (
-            facts_of(op).tells is not Tells.CONTENTS
+            mine.outcome is UNKNOWN
+            or mine.outcome is None
+            or facts_of(op).tells is not Tells.CONTENTS
             or not _gives_number(mine.step)
             or not any(map(_is_number, mine.outcomes))
         ):
@@ -193,6 +197,18 @@ def in_lane(taken: TakenStep, lane: int) -> TakenStep:
     outcomes = tuple(map(of_lane, taken.outcomes))
     outcome = outcomes if isinstance(taken.outcome, tuple) else outcomes[0]
     return TakenStep(taken.agent, taken.step, list(map(of_lane, taken.operands)), outcome)
+
+
+def _is_the_same(mine: TakenStep, others: list[TakenStep]) -> bool:
+    """Whether the others have the very values that `mine` has, as nearly all steps do."""
+    operands, outcome = mine.operands, mine.outcome
+    for other in others:
+        if other.outcome is not outcome:
+            return False
+        for value, theirs in zip(operands, other.operands, strict=True):
+            if value is not theirs:
+                return False
+    return True
 
 
 def _is_number(value: Any) -> bool:

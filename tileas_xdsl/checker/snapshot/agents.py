@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from tileas_xdsl.checker.snapshot.canvas import PartCanvas
-from tileas_xdsl.checker.snapshot.liveness import Frame
+from tileas_xdsl.checker.snapshot.liveness import Frame, Liveness
 from tileas_xdsl.checker.snapshot.put_off import PutOff
 from tileas_xdsl.checker.snapshot.snapshot import Drawing, UnknownStateError, draws_thing, draws_value
 from tileas_xdsl.machine.core.agents import Activation, Agent, Team
@@ -89,10 +89,11 @@ def _draw_standings(drawing: Drawing, agent: Agent) -> None:
             if not isinstance(value, Activation):
                 drawing.value(value)
         _draw_residues_of_carried(drawing, standing.data)
+    liveness = drawing.machine.code.kept(Liveness)
     for activation, frames in activations(agent):
         # An agent that has not begun yet has what its regions capture, and nothing else.
         has_begun = bool(frames) or agent.parent is None
-        alive = drawing.unsettled.liveness.alive(activation.values, frames) if has_begun else activation.values
+        alive = liveness.alive(activation.values, frames) if has_begun else activation.values
         for name in alive:
             drawing.literal(id(name))
             drawing.value(activation.values[name])

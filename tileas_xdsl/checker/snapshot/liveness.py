@@ -10,7 +10,8 @@ defined anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue, Use
@@ -26,30 +27,40 @@ RUN_ONCE = (scf.IfOp, scf.IndexSwitchOp, scf.ExecuteRegionOp)
 """Ops that run a region once: behind a block of it control comes to no block before."""
 
 
+@dataclass
+class _Decided:
+    """What is known for the frames of one agent."""
+
+    values: set[SSAValue] = field(default_factory=set[SSAValue])
+    """Those that were asked for."""
+    alive: list[SSAValue] = field(default_factory=list[SSAValue])
+    """Those of them that are live, in program order."""
+
+
 class Liveness:
     """Finds the live values for the frames of any agent; keeps what it has worked out."""
 
     def __init__(self) -> None:
-        self._alive: dict[tuple[Frame, ...], dict[SSAValue, bool]] = {}
+        self._alive: dict[tuple[Frame, ...], _Decided] = {}
         self._places: dict[Block, dict[Operation, int]] = {}
         self._numbers: dict[SSAValue, int] = {}
         self._reached: dict[tuple[Block, Block], frozenset[Block]] = {}
 
-    def alive(self, values: Iterable[SSAValue], frames: Iterable[Frame]) -> list[SSAValue]:
+    def alive(self, values: Mapping[SSAValue, object], frames: Iterable[Frame]) -> list[SSAValue]:
         """
         Those of `values` that are live in an agent with these `frames`, in program order: in which order they came
         about is history, and makes no difference.
         """
         key = tuple(frames)
-        known = self._alive.setdefault(key, {})
-        found: list[SSAValue] = []
-        for value in values:
-            alive = known.get(value)
-            if alive is None:
-                alive = known[value] = any(self._is_ahead(use, value, key) for use in value.uses)
-            if alive:
-                found.append(value)
-        return sorted(found, key=self._number)
+        known = self._alive.get(key)
+        if known is None:
+            known = self._alive[key] = _Decided()
+        new = set(values).difference(known.values)
+        if new:
+            known.values |= new
+            known.alive += [v for v in new if any(self._is_ahead(use, v, key) for use in v.uses)]
+            known.alive.sort(key=self._number)
+        return [value for value in known.alive if value in values]
 
     def _number(self, value: SSAValue) -> int:
         """The place of `value` in its program."""

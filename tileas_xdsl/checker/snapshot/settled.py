@@ -14,7 +14,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tileas_xdsl.checker.snapshot.liveness import Liveness
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.happens_before import Access, Clock, Mind, Proxy
 from tileas_xdsl.machine.core.memory import MemoryObject
@@ -158,7 +157,6 @@ class Unsettled:
 
     def __init__(self, reach: Reach) -> None:
         self.reach = reach
-        self.liveness = Liveness()
         self._works: list[AsyncWork] = []
         self._seen = 0
 

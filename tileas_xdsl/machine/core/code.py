@@ -37,6 +37,7 @@ class Code:
         default_factory=dict[object, "dict[int, tuple[Operation, Any]]"]
     )
     """By what derives them and the id of the op, which is kept with its fact: hashing an op takes as long as a fact."""
+    _kept: dict[type, Any] = field(default_factory=dict[type, Any])
     _captured: dict[tuple[int, ...], list[SSAValue]] = field(default_factory=dict[tuple[int, ...], "list[SSAValue]"])
 
     def fact(self, derive: Callable[[OpT], FactT], op: OpT) -> FactT:
@@ -48,6 +49,13 @@ class Code:
         if found is None:
             found = facts[id(op)] = (op, derive(op))
         return found[1]
+
+    def kept(self, kind: type[FactT]) -> FactT:
+        """The object of `kind` in which it is kept what is worked out about the program; made at the first call."""
+        found = self._kept.get(kind)
+        if found is None:
+            found = self._kept[kind] = kind()
+        return found
 
     def captured(self, regions: Sequence[Region]) -> list[SSAValue]:
         """The values that `regions` take from their surroundings."""
