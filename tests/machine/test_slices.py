@@ -1,14 +1,16 @@
 """
-What a check leaves out of code for single threads makes no difference to its verdict.
+What a check leaves out of code for single threads, and of kernels of Triton's, makes no difference to its verdict.
 
 Each program is checked twice: with all ops, and with what addresses, waits and branches need. The programs are those
-that a slice could get wrong, threads of random tile programs, and these with one synchronising op dropped.
+that a slice could get wrong, threads of random tile programs, kernels of Triton's, and these with one synchronising op
+dropped.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 import pytest
 from xdsl.dialects import arith, llvm
@@ -30,7 +32,8 @@ from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.orders import Order
 from tileas_xdsl.machine.core.threads.slices import ROLES
-from tileas_xdsl.machine.core.violations import DivisionByZeroError
+from tileas_xdsl.machine.core.violations import DivisionByZeroError, UnsupportedError
+from tileas_xdsl.tools.inputs import full_context, parse_module
 
 
 def kernel(*lines: str, threads: int = 64) -> str:
@@ -153,3 +156,43 @@ def test_threads_of_random_programs(seed: int, monkeypatch: pytest.MonkeyPatch) 
         return
     whole, sliced = (checked(module, monkeypatch, slices=slices) for slices in (False, True))
     assert (sliced.verdict_line, sliced.kinds) == (whole.verdict_line, whole.kinds)
+
+
+OF_TRITON = sorted((Path(__file__).parents[1] / "triton" / "ttgir").glob("*.ttgir"))
+
+
+def of_triton(path: Path) -> ModuleOp:
+    return parse_module(path.read_text(), path.name, full_context())
+
+
+@each("path", OF_TRITON, 12, ids=str)
+def test_kernels_of_triton_and_their_mutants(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, sliced = (checked(of_triton(path), monkeypatch, slices=slices) for slices in (False, True))
+    assert (sliced.verdict_line, sliced.kinds) == (whole.verdict_line, whole.kinds)
+
+
+@each("path", [path for path in OF_TRITON if path.stem.startswith("wgmma_ring")], 4, ids=str)
+def test_looks_at_registers_of_products_of_triton(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, sliced = (checked(of_triton(path), monkeypatch, slices=slices) for slices in (False, True))
+    assert (sliced.verdict_line, sliced.kinds) == (whole.verdict_line, whole.kinds)
+    assert sliced.steps < whole.steps
+
+
+SLOTS = "!ttg.memdesc<2x128xf16, #shared, #smem, mutable>"
+SLOT = f"""
+#shared = #ttg.swizzled_shared<{{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}}>
+#smem = #ttg.shared_memory
+module attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32}} {{
+  tt.func public @kernel() {{
+    %c5 = arith.constant 5 : i32
+    %b = ttg.local_alloc : () -> {SLOTS}
+    %v = ttg.memdesc_index %b[%c5] : {SLOTS} -> {SLOTS.replace("2x", "", 1)}
+    tt.return
+  }}
+}}"""
+
+
+@pytest.mark.parametrize("slices", [False, True])
+def test_slots_that_are_not_there_are_not_left_out(slices: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UnsupportedError, match="takes slot 5 of the 2"):
+        checked(parse_module(SLOT, "kernel.ttgir", full_context()), monkeypatch, slices=slices)

@@ -46,7 +46,7 @@ from tileas_xdsl.machine.core.synchronization import Condition, EventCondition, 
 from tileas_xdsl.machine.core.threads import by_thread, own_copies
 from tileas_xdsl.machine.core.threads.clusters import BlockOfCluster, name_in_block
 from tileas_xdsl.machine.core.threads.hardware import Active, PerThread, Threads
-from tileas_xdsl.machine.core.threads.slices import LEFT_OUT, constants_of, slice_around
+from tileas_xdsl.machine.core.threads.slices import LEFT_OUT, constants_of, is_of_triton, slice_around
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError, out_of_bounds
 
@@ -237,8 +237,9 @@ class Agent:
         made = Activation(function, seen or {}, depth=depth)
         if function is not None and slice_around(self.machine, function).left_out:
             made.values.update(self.machine.code.fact(constants_of, function))
-            made.values[LEFT_OUT] = PerThread((UNKNOWN,) * self.size) if self.size > 1 else UNKNOWN
-            self.machine.tells_threads_apart = True
+            is_per_thread = not is_of_triton(function)
+            made.values[LEFT_OUT] = PerThread((UNKNOWN,) * self.size) if is_per_thread and self.size > 1 else UNKNOWN
+            self.machine.tells_threads_apart |= is_per_thread
         return made
 
     # Life ----------------------------------------------------------------------------------------------------------

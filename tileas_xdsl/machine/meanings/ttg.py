@@ -95,12 +95,12 @@ def _dealloc(agent: Agent, op: Operation, view: Any) -> None:
         end_lifetime(agent, op, ended.base)
 
 
-@pure(ttg.MemdescIndexOp)
+@pure(ttg.MemdescIndexOp, may_fail=True)
 def _index(agent: Agent, op: Operation, view: View, index: int) -> View:
     return _slot(agent, op, view, index)
 
 
-@pure(ttg.MemdescSubviewOp)
+@pure(ttg.MemdescSubviewOp, may_fail=True)
 def _subview(agent: Agent, op: Any, view: View, *offsets: int) -> View:
     slots = len(offsets) - len(op.result.type.extents)
     for index in offsets[:slots]:
@@ -117,7 +117,7 @@ def _slot(agent: Agent, op: Operation, view: View, index: int) -> View:
     return view.index(index)
 
 
-@pure(ttg.MemdescSubsliceOp)
+@pure(ttg.MemdescSubsliceOp, may_fail=True)
 def _subslice(_agent: Agent, op: ttg.MemdescSubsliceOp, view: View) -> View:
     return subview(op, view, numbers_of(op.offsets), op.result.type)
 
@@ -129,7 +129,7 @@ def _transpose(_agent: Agent, op: ttg.MemdescTransOp, view: View) -> View:
     return View(view.base, view.offset, shape, strides, view.element)
 
 
-@pure(ttg.MemdescReshapeOp, ttg.MemdescReinterpretOp)
+@pure(ttg.MemdescReshapeOp, ttg.MemdescReinterpretOp, may_fail=True)
 def _reinterpret(_agent: Agent, op: Any, view: View) -> View:
     return reinterpreted(op, view, op.result.type)
 

@@ -386,7 +386,7 @@ def _tmem_alloc(agent: Agent, op: ttng.TMEMAllocOp, *source: Any) -> Any:
     return view if op.token is None else (view, TOKEN)
 
 
-@pure(ttng.TMEMSubsliceOp)
+@pure(ttng.TMEMSubsliceOp, may_fail=True)
 def _tmem_subslice(_agent: Agent, op: ttng.TMEMSubsliceOp, view: View) -> View:
     axis = 1 if op.dim is None else number_of(op.dim)
     if not 0 <= axis < len(view.shape):

@@ -1,5 +1,6 @@
 """
-What a check leaves out of code for single threads: ops that only compute what no address, wait or branch needs.
+What a check leaves out of code for single threads, and of kernels of Triton's: ops that only compute what no address,
+wait or branch needs.
 
     %y = arith.mulf %x, %x         not executed, since nothing decides by %y
     llvm.store %y, %q              stores something that is not known, and may be another number in each thread
@@ -8,16 +9,18 @@ Which ops these are is told by `analysis.threads.needed`, from the kinds of thei
 that is true in every check (`tail_guards`) depends on what it chooses then, not on the bytes that are left of a row. Of
 what is left out nothing is known. Integer constants are known before a function begins, so that no turn of a loop
 computes them. All threads of a warp that store to one place have to store one value there, and of left-out data that is
-not known: then the check begins again with all ops (`NeededAfterAllError`).
+not known: then the check begins again with all ops (`NeededAfterAllError`). A tile of Triton's has no numbers in a
+check, and no thread of its own: none of the ops that touch one decides by what is in it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeGuard
 
 from xdsl.dialects import arith, llvm
-from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, i1
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, TensorType, i1
 from xdsl.ir import Attribute, ErasedSSAValue, Operation, SSAValue
 from xdsl.traits import get_effects
 
@@ -25,6 +28,7 @@ from tileas_xdsl.analysis.memory.tail_guards import is_tail_guard
 from tileas_xdsl.analysis.thread_blocks import Level, level_of
 from tileas_xdsl.analysis.thread_dependence import differs_between_threads
 from tileas_xdsl.analysis.threads.needed import Roles, Slice, slice_of
+from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.interfaces import enclosing_function
 from tileas_xdsl.machine.core.meaning import Kind, facts_of, meaning_of
 from tileas_xdsl.machine.core.op_facts import operands_called
@@ -86,7 +90,21 @@ def _synchronises(op: Operation) -> bool:
 ROLES = Roles(computes, _depends_on, _data, _reads, _gives_late, _synchronises)
 
 
+def _tiles_of_triton(op: Operation) -> list[SSAValue]:
+    return [operand for operand in op.operands if isinstance(operand.type, TensorType)]
+
+
+ROLES_OF_TRITON = replace(ROLES, data=_tiles_of_triton)
+
+
+def is_of_triton(function: Operation) -> bool:
+    """Whether tensors in `function` are tiles of Triton's."""
+    return op_name(function).partition(".")[0] == "tt"
+
+
 def _slice_of_function(function: Operation) -> Slice:
+    if is_of_triton(function) and len(function.regions) == 1:
+        return slice_of(function.regions[0], ROLES_OF_TRITON)
     level, _ = level_of(function.regions)
     if level is not Level.THREADS or len(function.regions) != 1:
         return NOTHING_LEFT_OUT
