@@ -73,7 +73,8 @@ def kernel(name: str) -> Any:
     """The kernel of that name in the folder."""
     import tileas_xdsl as tileas
 
-    return tileas.load(HERE / "code" / f"{name}.cubin")
+    ending = "ptx" if ".sm_80." in name else "cubin"  # the driver compiles PTX for later chips
+    return tileas.load(HERE / "code" / f"{name}.{ending}")
 
 
 @dataclass(frozen=True)

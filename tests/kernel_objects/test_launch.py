@@ -271,7 +271,6 @@ def test_what_cannot_be_launched_is_one_line(driver: Path, tmp_path: Path) -> No
 
 MOODS = {
     "no device": "GPUError: there is no GPU 0 here: no CUDA-capable device is detected (100)",
-    "another chip": "GPUError: @scale is compiled for sm_90, and this GPU is sm_100: leave out target=, or say sm_100",
     "out of memory": "GPUError: the memory of the GPU does not suffice for 'src': 224 bytes",
 }
 
@@ -280,6 +279,23 @@ MOODS = {
 def test_what_this_gpu_does_not_allow_is_one_line(mood: str, driver: Path, tmp_path: Path) -> None:
     script = 'refused(lambda: scale.run(src, out, 7, grid=1, device="gpu"))'
     assert said(script, driver, tmp_path, mood) == [MOODS[mood]]
+
+
+def test_code_for_another_chip_is_refused_unless_the_driver_compiles_it(driver: Path, tmp_path: Path) -> None:
+    """PTX is for later chips too, machine code for later ones of its generation, what has a suffix for one chip."""
+    script = """
+scale[1](OnGPU(src), OnGPU(out), 7)  # its PTX: the GPU is of another generation
+print(np.array_equal(out, 2 * src))
+for target in ("sm_90a", "sm_120"):
+    kernel = Launchable(scale.contract, target, scale._image, 0, scale._text)
+    refused(lambda: kernel.start(1, (OnGPU(src), OnGPU(out), 7)))
+refused(lambda: Launchable(scale.contract, "sm_90", scale._image, 0).start(1, (OnGPU(src), OnGPU(out), 7)))
+"""
+    line = "GPUError: @scale is compiled for {}, and this GPU is sm_100: leave out target=, or say sm_100"
+    assert said(script, driver, tmp_path, "another chip") == [
+        "True",
+        *(line.format(target) for target in ("sm_90a", "sm_120", "sm_90")),
+    ]
 
 
 def test_a_kernel_that_faults_is_reported_once_with_its_name(driver: Path, tmp_path: Path) -> None:

@@ -177,8 +177,16 @@ def device(number: int) -> Device:
 class Launchable:
     """The code of one kernel, which is loaded for each GPU on which it is launched."""
 
-    def __init__(self, contract: KernelContract, target: str, code: Callable[[], bytes], static_shared: int) -> None:
+    def __init__(
+        self,
+        contract: KernelContract,
+        target: str,
+        code: Callable[[], bytes],
+        static_shared: int,
+        ptx: Callable[[], bytes] | None = None,
+    ) -> None:
         self._contract, self._target, self._code, self._static_shared = contract, target, code, static_shared
+        self._ptx = ptx
         self._functions: dict[int, Any] = {}
         self._names = names_of(contract)
         self._ready: dict[Hashable, Ready] = {}
@@ -306,7 +314,6 @@ class Launchable:
 
     def _loaded(self, gpu: Device) -> Any:
         contract = self._contract
-        _require_chip(contract.name, self._target, gpu)
         if contract.block is None:
             raise GPUError(f"@{contract.name} does not say how many threads a block has: compile it with threads=")
         threads, shared = prod(contract.block), contract.dynamic_shared_bytes
@@ -320,12 +327,23 @@ class Launchable:
                 f"a block of @{contract.name} has {total:,} bytes of shared memory, and this GPU {gpu.shared_bytes:,}"
             )
         with _while_a_graph_is_captured():
-            module = _call(contract.name, "cuModuleLoadData", self._code())
+            module = _call(contract.name, "cuModuleLoadData", self._code_for(gpu))
             function = _call(contract.name, "cuModuleGetFunction", module, contract.name.encode())
         if shared > WITHOUT_ASKING:
             attribute = _driver().CUfunction_attribute(DYNAMIC_SHARED)
             _call(contract.name, "cuFuncSetAttribute", function, attribute, shared)
         return function
+
+    def _code_for(self, gpu: Device) -> bytes:
+        """What the driver loads: machine code that the GPU runs, else PTX. Raises `GPUError` if neither is for it."""
+        by_itself, by_driver = _runs(self._target, gpu.capability)
+        if by_itself:
+            return self._code()
+        if by_driver and self._ptx is not None:
+            return self._ptx()
+        here = f"sm_{gpu.capability[0]}{gpu.capability[1]}"
+        made = f"@{self._contract.name} is compiled for {self._target}, and this GPU is {here}"
+        raise GPUError(f"{made}: leave out target=, or say {here}")
 
     def _cells(self, arguments: Bound) -> Cells:
         """The cells of a launch with these arguments."""
@@ -464,16 +482,17 @@ RELAXED = 2
 """`CU_STREAM_CAPTURE_MODE_RELAXED`"""
 
 
-def _require_chip(name: str, target: str, gpu: Device) -> None:
-    """Raises `GPUError` for code that this GPU does not run: cubins run on later chips of the same generation only."""
+def _runs(target: str, capability: tuple[int, int]) -> tuple[bool, bool]:
+    """
+    Whether a GPU runs machine code for `target`, which is code for later chips of the same generation only, and whether
+    its driver compiles PTX for `target`, which is for all later chips. With a suffix both are for one chip.
+    """
     found = re.fullmatch(r"sm_(\d+)(\d)([af]?)", target)
     assert found is not None, "PTX is written for no other target"
-    major, minor = int(found[1]), int(found[2])
-    own = (major, minor) == gpu.capability
-    if own or (not found[3] and major == gpu.capability[0] and minor <= gpu.capability[1]):
-        return
-    here = f"sm_{gpu.capability[0]}{gpu.capability[1]}"
-    raise GPUError(f"@{name} is compiled for {target}, and this GPU is {here}: leave out target=, or say {here}")
+    made_for = int(found[1]), int(found[2])
+    if found[3]:
+        return made_for == capability, made_for == capability
+    return made_for[0] == capability[0] and made_for <= capability, made_for <= capability
 
 
 def _number_of_device(arrays: Mapping[str, Array]) -> int:

@@ -167,13 +167,15 @@ class Kernel(Tabular):
 
     @cached_property
     def _launchable(self) -> Launchable:
-        return Launchable(self.contract, self.target, self._image, self.report.static_shared_bytes or 0)
+        return Launchable(self.contract, self.target, self._image, self.report.static_shared_bytes or 0, self._text)
 
     def _image(self) -> bytes:
         """What the driver loads: the cubin, or PTX where there is no ptxas."""
-        if self._made.cubin is None and self._made.ptx is not None:
-            return self.ptx.encode() + b"\0"
-        return self.cubin
+        return self._text() if self._made.cubin is None and self._made.ptx is not None else self.cubin
+
+    def _text(self) -> bytes:
+        """PTX, as the driver compiles it."""
+        return self.ptx.encode() + b"\0"
 
     def save(self, file: str | Path) -> None:
         """
