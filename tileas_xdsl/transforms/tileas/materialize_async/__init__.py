@@ -78,6 +78,9 @@ class MaterializeAsyncPass(ModulePass):
         and the errors come together at the end.
 
     Choices
+        In a function that has agents already, loads become stages in the loops of agents only: elsewhere, also in a
+        branch of an agent, they stay synchronous.
+
         A loop that only produces waits for its tokens behind the loop. A wait inside would have no consumer to protect.
 
         A load that only a `produce_one` uses moves into its region, unless the function may write that memory. A

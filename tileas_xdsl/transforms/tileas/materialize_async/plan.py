@@ -21,6 +21,7 @@ from xdsl.traits import IsTerminator, Pure
 from tileas_xdsl.analysis.captures import captured_values
 from tileas_xdsl.analysis.pipeline_root import PipelineRoot, PipelineRoots
 from tileas_xdsl.dialects.nv_tileaa.queue import GetOp
+from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.classified import ConsumeOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ConsumeOneAsyncOp,
@@ -151,6 +152,17 @@ def _loops_around(op: Operation) -> Iterator[Operation]:
         node = node.parent_op()
 
 
+def _is_loop_of_agent(loop: Operation) -> bool:
+    """
+    Whether a loop stands in an agent, or in loops of one. Of no other loop a schedule says how the agents of a program
+    go through its stages.
+    """
+    parent = loop.parent_op()
+    while isinstance(parent, scf.ForOp):
+        parent = parent.parent_op()
+    return isinstance(parent, AgentSwitchOp)
+
+
 # One loop -------------------------------------------------------------------------------------------------------------
 
 
@@ -161,6 +173,7 @@ class _LoopPlanner:
         self.roots = PipelineRoots()
         self.lockstep = Lockstep(function, self.roots)
         self.memory = FunctionMemory(function)
+        self.has_agents = any(isinstance(op, AgentSwitchOp) for op in function.walk())
 
     def plan(self, loop: scf.ForOp) -> LoopPlan:
         body = loop.body.block
@@ -176,7 +189,8 @@ class _LoopPlanner:
             site.loads = [load for load in loads_yielded(site.op) if _may_be_late(load, memory)]
             site.kind = producer_kind(site.op, site.loads)
             site.reads_borrowed_bytes = _reads_borrowed_bytes(site, memory)
-        _plan_staged(plan, ops, position, memory)
+        if not self.has_agents or _is_loop_of_agent(loop):
+            _plan_staged(plan, ops, position, memory)
         _number_stages(plan, ops)
         plan.commits = self._plan_commits(plan, ops, position)
         plan.releases = self._plan_releases(plan, ops, position)
