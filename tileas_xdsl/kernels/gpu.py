@@ -12,7 +12,6 @@ Source: CUDA Driver API.
 from __future__ import annotations
 
 import ctypes
-import re
 import sys
 from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -39,6 +38,7 @@ from tileas_xdsl.kernels.binding import (
 )
 from tileas_xdsl.kernels.repeated import Cells, read
 from tileas_xdsl.machine.arguments import ArgumentError
+from tileas_xdsl.targets.chips import runs_on
 
 PIP_COMMAND = "pip install 'tileas-xdsl[gpu]'"
 MOST_THREADS, MOST_SHARED = 1, 97
@@ -336,7 +336,7 @@ class Launchable:
 
     def _code_for(self, gpu: Device) -> bytes:
         """What the driver loads: machine code that the GPU runs, else PTX. Raises `GPUError` if neither is for it."""
-        by_itself, by_driver = _runs(self._target, gpu.capability)
+        by_itself, by_driver = runs_on(self._target, gpu.capability)
         if by_itself:
             return self._code()
         if by_driver and self._ptx is not None:
@@ -480,19 +480,6 @@ def _while_a_graph_is_captured() -> Generator[None]:
 
 RELAXED = 2
 """`CU_STREAM_CAPTURE_MODE_RELAXED`"""
-
-
-def _runs(target: str, capability: tuple[int, int]) -> tuple[bool, bool]:
-    """
-    Whether a GPU runs machine code for `target`, which is code for later chips of the same generation only, and whether
-    its driver compiles PTX for `target`, which is for all later chips. With a suffix both are for one chip.
-    """
-    found = re.fullmatch(r"sm_(\d+)(\d)([af]?)", target)
-    assert found is not None, "PTX is written for no other target"
-    made_for = int(found[1]), int(found[2])
-    if found[3]:
-        return made_for == capability, made_for == capability
-    return made_for[0] == capability[0] and made_for <= capability, made_for <= capability
 
 
 def _number_of_device(arrays: Mapping[str, Array]) -> int:

@@ -125,3 +125,16 @@ def can(capability: int, feature: Feature) -> bool:
 def capabilities_with(feature: Feature) -> tuple[int, ...]:
     """The compute capabilities whose chips have `feature`, older ones first."""
     return tuple(capability for capability, chip in CHIPS.items() if feature in chip.features)
+
+
+def runs_on(target: str, capability: tuple[int, int]) -> tuple[bool, bool]:
+    """
+    Whether a GPU runs machine code for `target`, which is code for later chips of the same generation only, and whether
+    its driver compiles PTX for `target`, which is for all later chips. With a suffix both are for one chip.
+    """
+    found = re.fullmatch(r"sm_(\d+)(\d)([af]?)", target)
+    assert found is not None, "PTX is written for no other target"
+    made_for = int(found[1]), int(found[2])
+    if found[3]:
+        return made_for == capability, made_for == capability
+    return made_for[0] == capability[0] and made_for <= capability, made_for <= capability
