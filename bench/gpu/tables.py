@@ -27,6 +27,14 @@ PROGRAMS = {
     "add_16_128.unspecialize": "16x128, one agent",
 }
 """The programs that the page shows, by their names in `kernels_h200.json`."""
+OPTIONS = {
+    "base": "a plain loop, 128x128x64",
+    "a_d4_g8": "with 4 slots, grouped",
+    "a_two": "two blocks a multiprocessor (`--blocks 2`)",
+    "a_coop_d4": "128x256x64, two warpgroups (`--num-warps 8`), 4 slots",
+    "a_coop_d4_g8": "the same, grouped (`--group-programs 8`)",
+}
+"""The products that the page shows, by their names in `options_h200.json`."""
 CALLS = {
     "ours: gemm[1,1](a, b, c, 0), three maps": "`kernel[1, 1](a, b, c, n)`: three tensor maps and a number",
     "ours: gemm(a, b, c, 0), derived grid": "`kernel(a, b, c, n)`: the grid follows from `c`",
@@ -43,6 +51,7 @@ def tables() -> Iterator[str]:
     kernels = json.loads((RESULTS / "kernels_h200.json").read_text())["rows"]
     for what in dict.fromkeys(row["what"] for row in kernels):
         yield rates([row for row in kernels if row["what"] == what])
+    yield beside_cublas(json.loads((RESULTS / "options_h200.json").read_text())["rows"])
     launches = json.loads((RESULTS / "launch_h200.json").read_text())
     spent = {row["call"]: row["microseconds"] for row in launches["rows"]}
     yield table(("call", "microseconds"), [(said, f"{spent[call]:.1f}") for call, said in CALLS.items()])
@@ -59,6 +68,17 @@ def rates(rows: Sequence[Mapping[str, Any]]) -> str:
     heads = ["program", *("x".join(f"{size:,}" for size in shape) for shape in shapes)]
     named = [(PROGRAMS[name], each) for name, each in found.items()]
     return table(heads, [(name, *(", ".join(each.get(shape, ["-"])) for shape in shapes)) for name, each in named])
+
+
+def beside_cublas(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A table of programs by shapes: TFLOP/s, and what part that is of cuBLAS beside it."""
+    shapes = list(dict.fromkeys(tuple(row["shape"]) for row in rows))
+    found = {
+        (row["program"], tuple(row["shape"])): f"{row['tflops']:.0f} ({row['tflops'] / row['cublas']:.2f})"
+        for row in rows
+    }
+    heads = ["program", *("x".join(f"{size:,}" for size in shape) for shape in shapes)]
+    return table(heads, [(said, *(found[name, shape] for shape in shapes)) for name, said in OPTIONS.items()])
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

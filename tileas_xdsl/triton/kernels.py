@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from tileas_xdsl.checker.verdict.checking import TIMEOUT
 from tileas_xdsl.tools.errors import InputError
+from tileas_xdsl.tools.python import DEFAULT
 from tileas_xdsl.triton.compiling import need_triton, place_of_kernel, target_named, text_of_stages
 from tileas_xdsl.triton.host.driver import driver_for
 from tileas_xdsl.triton.host.launching import function_of, source_of
@@ -27,7 +28,7 @@ def check(
     *,
     signature: Mapping[str, str],
     constexprs: Mapping[str, Any] | None = None,
-    target: str = "sm_90",
+    target: str = DEFAULT,
     args: Mapping[str, int] | None = None,
     timeout: float | None = TIMEOUT,
     steps: float | None = None,

@@ -155,9 +155,7 @@ class Case:
 
     def _report(self, values: Sequence[int], decision: Decision) -> None:
         report = self.report
-        report.executions += decision.executions
-        report.assumed.update(decision.machine.assumptions)
-        report.left_open.update(dict.fromkeys(decision.machine.left_open))
+        report.add_executions(decision.executions, decision.machine)
         self.is_open |= bool(decision.violations) or decision.doubt is not None
         scalars = self.scalars(values)
         arguments = {name: scalars[name] for name in self.told}

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tileas_xdsl.checker.decisions.prove import ProofByDecisions
     from tileas_xdsl.checker.proof.outcomes import Proof
     from tileas_xdsl.checker.verdict.over_waits import OverWait
+    from tileas_xdsl.machine.core.execution import Machine
 
 
 class Verdict(StrEnum):
@@ -157,6 +158,12 @@ class Report(Tabular):
     """Why there is no proof for every trip count, one sentence a function."""
     cut_short: list[str] = field(default_factory=list[str])
     """The searches for which there was no time, and which the verdict does not depend on: sentences."""
+
+    def add_executions(self, count: int, machine: Machine) -> None:
+        """`machine` made the last one of so many, and knows what they rested on and left open."""
+        self.executions += count
+        self.assumed.update(machine.assumptions)
+        self.left_open.update(dict.fromkeys(machine.left_open))
 
     def absorb(self, other: Report) -> None:
         """Take over what `other`, a report of the same functions, has collected."""

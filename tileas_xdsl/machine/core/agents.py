@@ -517,6 +517,14 @@ class Agent:
         value = self.activation.values[ssa]
         return self._seen_now(value, self.current_op) if isinstance(value, LateValue) else value
 
+    def doubt(self, op: Operation, reason: str, leaves_open: str = "") -> None:
+        """Why one execution may not speak for all (see `Machine.doubt`)."""
+        self.machine.doubt(op, reason, leaves_open)
+
+    def shares(self, name: str, *, alone: bool) -> None:
+        """The present step depends on, or changes, the resource `name` (see `Machine.shares`)."""
+        self.machine.shares(name, alone=alone)
+
     def known(self, value: Any, op: Operation, use: str) -> Any:
         """`value`, which must be known: `use` says what for ("branches on", "computes an address from")."""
         if isinstance(value, Deferred):

@@ -74,7 +74,7 @@ def phase_of_state(agent: Agent, op: Operation, state: int | StateToken, barrier
 
 def note_test(agent: Agent, op: Operation, barrier: PhaseBarrier, phase: int) -> None:
     """`agent` tests `phase` of `barrier` by its state. Reports it, and raises `NoMeaningError`, if that is too old."""
-    agent.machine.shares(barrier.name, alone=False)
+    agent.shares(barrier.name, alone=False)
     agent.machine.phase_barriers[barrier] = None
     age = barrier.phases_completed - phase
     if age > 1:

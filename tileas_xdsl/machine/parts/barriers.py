@@ -71,7 +71,7 @@ def arrive(
     barrier.arrive(knowledge, agent.number, moment, count, hands_over=hands_over)
     is_last = barrier.phases_completed != phase
     # Arrivals change places with each other and with waits, unless one of them is the last of its phase, or must not.
-    agent.machine.shares(barrier.name, alone=barrier.pending <= 0 or is_last or not may_complete)
+    agent.shares(barrier.name, alone=barrier.pending <= 0 or is_last or not may_complete)
     if too_many:
         _too_many_arrivals(agent, barrier, op, count)
     elif is_last and not may_complete:
@@ -81,14 +81,14 @@ def arrive(
 
 def expect_bytes(agent: Agent, barrier: PhaseBarrier, op: Operation, size: int) -> None:
     """Let the present phase complete only when `size` bytes more have arrived."""
-    agent.machine.shares(barrier.name, alone=True)
+    agent.shares(barrier.name, alone=True)
     _must_know_last_phase(agent, barrier, op, "expects bytes")
     barrier.expect(size, agent.number, agent.moment)
 
 
 def expect_arrivals(agent: Agent, barrier: PhaseBarrier, op: Operation, count: int) -> None:
     """Let the present phase complete only when `count` arrivals have come beside those that the barrier is made for."""
-    agent.machine.shares(barrier.name, alone=True)
+    agent.shares(barrier.name, alone=True)
     _must_know_last_phase(agent, barrier, op, "expects arrivals")
     barrier.add_pending(count, agent.number, agent.moment)
     phase, arrivals = barrier.phases_completed, "1 arrival" if count == 1 else f"{count} arrivals"
@@ -97,7 +97,7 @@ def expect_arrivals(agent: Agent, barrier: PhaseBarrier, op: Operation, count: i
 
 def report_bytes(agent: Agent, barrier: PhaseBarrier, op: Operation, size: int) -> None:
     """`agent` itself reports that `size` of the expected bytes have arrived, which hands over nothing."""
-    agent.machine.shares(barrier.name, alone=True)
+    agent.shares(barrier.name, alone=True)
     _must_know_last_phase(agent, barrier, op, "reports bytes")
     phase, moment = barrier.phases_completed, agent.moment
     barrier.report_bytes(agent.release(), agent.number, moment, size)
@@ -111,7 +111,7 @@ def _must_know_last_phase(agent: Agent, barrier: PhaseBarrier, op: Operation, do
     agent.machine.phase_barriers[barrier] = None
     previous = barrier.last_completed
     if not previous.is_behind(agent):
-        agent.machine.doubt(op, f"{does} at {barrier.name}, unordered with phase {previous.index} of it")
+        agent.doubt(op, f"{does} at {barrier.name}, unordered with phase {previous.index} of it")
         barrier.hand_on()
 
 
@@ -193,7 +193,7 @@ def wait_for_phase(agent: Agent, barrier: PhaseBarrier, phase: int, op: Operatio
     violation; so it is a doubt if the agent does not know that the phase before the one meant is complete.
     """
     if barrier.phase_named(phase & 1, agent) < phase:
-        agent.machine.doubt(op, f"waits for phase {phase} of {barrier.name}, unordered with the one before")
+        agent.doubt(op, f"waits for phase {phase} of {barrier.name}, unordered with the one before")
     return _wait(agent, PhaseCondition(barrier, phase & 1, phase, acquires), op)
 
 
@@ -225,15 +225,15 @@ def _heard(agent: Agent, op: Operation, _: None, hope: Hope) -> Answer:
 
 
 def _doubt_if_passed_by(agent: Agent, barrier: PhaseBarrier, meant: int, op: Operation) -> None:
-    agent.machine.shares(barrier.name, alone=False)
+    agent.shares(barrier.name, alone=False)
     if barrier.phases_completed - 1 > meant:
-        agent.machine.doubt(op, f"asks for phase {meant} of {barrier.name}, unordered with the next one")
+        agent.doubt(op, f"asks for phase {meant} of {barrier.name}, unordered with the next one")
 
 
 @continuation
 def _saw_phase(agent: Agent, op: Operation, _: None, condition: PhaseCondition) -> Answer:
     barrier = condition.barrier
-    agent.machine.shares(barrier.name, alone=False)
+    agent.shares(barrier.name, alone=False)
     seen = barrier.phases_completed - 1
     if seen > condition.meant:
         _phase_ran_away(agent, barrier, condition.meant, op)
@@ -249,8 +249,8 @@ def _saw_phase_now(agent: Agent, op: Operation, barrier: PhaseBarrier) -> None:
 
 
 def _phase_ran_away(agent: Agent, barrier: PhaseBarrier, meant: int, op: Operation) -> None:
-    agent.machine.shares(barrier.name, alone=False)
-    agent.machine.doubt(op, f"waits for phase {meant} of {barrier.name}, unordered with the next one")
+    agent.shares(barrier.name, alone=False)
+    agent.doubt(op, f"waits for phase {meant} of {barrier.name}, unordered with the next one")
     seen = barrier.phases_completed - 1
     role = f"waits for phase {meant} of {barrier.name}, of which phase {seen} is already complete"
     arrivals = [other for other in barrier.completed if other.index > meant]
@@ -326,11 +326,11 @@ def _promise(agent: Agent, work: AsyncWork, signal: Signal) -> None:
 
 def commit(agent: Agent, queue: GroupQueue, works: list[AsyncWork], op: Operation) -> CommitGroup:
     """Put `works` on `queue` as one group."""
-    agent.machine.shares(f"queue {queue.name}", alone=True)
+    agent.shares(f"queue {queue.name}", alone=True)
     if not agent.mind.knows_moments(queue.commits):
-        agent.machine.doubt(op, f"commits to queue {queue.name}, unordered with a commit of another agent")
+        agent.doubt(op, f"commits to queue {queue.name}, unordered with a commit of another agent")
     if not agent.mind.knows_moments(queue.waits):
-        agent.machine.doubt(op, f"commits to queue {queue.name}, unordered with a wait of another agent")
+        agent.doubt(op, f"commits to queue {queue.name}, unordered with a wait of another agent")
     queue.commits[agent.number] = agent.moment
     group = queue.commit(works, op)
     for work in works:
@@ -352,10 +352,10 @@ def wait_for_groups(agent: Agent, queue: GroupQueue, ordinal: int, in_flight: in
     """
     Wait until the oldest `ordinal` groups of `queue` are complete, which may leave the youngest `in_flight` unfinished.
     """
-    agent.machine.shares(f"queue {queue.name}", alone=False)
+    agent.shares(f"queue {queue.name}", alone=False)
     agent.machine.observer.count(in_flight)
     if not agent.mind.knows_moments(queue.commits):
-        agent.machine.doubt(op, f"waits for queue {queue.name}, unordered with a commit of another agent")
+        agent.doubt(op, f"waits for queue {queue.name}, unordered with a commit of another agent")
     queue.waits[agent.number] = agent.moment
     condition = QueueCondition(queue, ordinal, in_flight)
     return agent.wait(condition, op).then(_saw_groups, condition)
@@ -376,8 +376,8 @@ def come_for(agent: Agent, op: Operation, what: str, name: str, comers: Clock) -
     `agent` comes for `what`, of which `name` gives each comer another, in every interleaving the same if they are
     ordered. `comers` has the moment at which each agent has come last.
     """
-    agent.machine.shares(name, alone=True)
+    agent.shares(name, alone=True)
     if not agent.mind.knows_moments(comers):
         reason = f"gets {what} by who comes first, unordered with another agent"
-        agent.machine.doubt(op, reason, f"who comes first for {what}")
+        agent.doubt(op, reason, f"who comes first for {what}")
     comers[agent.number] = agent.moment

@@ -232,7 +232,7 @@ def give_columns_back(agent: Agent, op: Operation, place: Pointer, count: int) -
         part = cells(op, place.plus(column), LANES, LEAST_COLUMNS)
         agent.touch(part, op, write=True, proxy=Proxy.UNSPECIFIED)
     if place.base is not memory.base:
-        agent.machine.shares(memory.base.name, alone=True)
+        agent.shares(memory.base.name, alone=True)
         return
     come_for(agent, op, "an end of columns", memory.base.name, memory.comers)
     taken = memory.allocations.get(place.offset)

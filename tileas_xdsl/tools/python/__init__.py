@@ -13,6 +13,7 @@ from tileas_xdsl.tools.errors import InputError
 
 SUFFIX = ".py"
 DEFAULT = "sm_90"
+"""What is compiled for where nobody says another target."""
 
 
 @dataclass(frozen=True)

@@ -432,9 +432,9 @@ def _rendezvous(agent: Agent, op: Operation, name: str, expected: int, *, of_all
 
 
 def arrive_at_barrier(agent: Agent, op: Operation, barrier: Rendezvous, *, hands_over: bool = True) -> int:
-    agent.machine.shares(barrier.name, alone=True)
+    agent.shares(barrier.name, alone=True)
     if barrier.is_ahead(agent.number, agent.mind):
-        agent.machine.doubt(op, f"arrives at {barrier.name}, unordered with its last generation")
+        agent.doubt(op, f"arrives at {barrier.name}, unordered with its last generation")
     # A warp arrives as a whole once those of its threads have that have not left (PTX ISA, "barrier").
     count = agent.threads + (0 if barrier.is_of_all else len(agent.left))
     if barrier.arrived + count > barrier.expected:

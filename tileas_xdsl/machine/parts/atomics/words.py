@@ -208,7 +208,7 @@ def _look(agent: Agent, op: Operation, _: None, ask: Ask) -> Answer:
     if ask.spin is None:
         return _access(agent, op, None, ask)
     # To find that the loop goes on is a step of its own, which another order may have before a change.
-    agent.machine.shares(ask.word.name, alone=False)
+    agent.shares(ask.word.name, alone=False)
     return agent.wait(SpinCondition(ask), op).then(_access, ask)
 
 
@@ -222,7 +222,7 @@ def _access(agent: Agent, op: Operation, _: None, ask: Ask) -> Answer:
     writes, stores = not isinstance(op, llvm.LoadOp), isinstance(op, llvm.StoreOp)
     new = ask.compute(old) if stores or old is not UNKNOWN else UNKNOWN if writes else None
     changes = new is not None and (stores or new is UNKNOWN or new != old)
-    agent.machine.shares(word.name, alone=changes)
+    agent.shares(word.name, alone=changes)
     found = _found(ask, word)
     _doubt(ask, word, changes=changes)
     agent.touch(ask.place, op, write=writes, is_atomic=True)
@@ -283,7 +283,7 @@ def _doubt(ask: Ask, word: Word, *, changes: bool) -> None:
             return
     is_used = ask.spin is None and any(each.first_use is not None for each in ask.op.results)
     reason = "accesses a number in memory, unordered with an access of another agent that changes it"
-    ask.agent.machine.doubt(ask.op, reason, f"who comes first for {word.name}" if is_used else "")
+    ask.agent.doubt(ask.op, reason, f"who comes first for {word.name}" if is_used else "")
 
 
 def _must_have_one_word(ask: Ask, word: Word, found: list[Change], *, changes: bool) -> None:

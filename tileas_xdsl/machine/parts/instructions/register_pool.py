@@ -200,7 +200,7 @@ def _raise_next(agent: Agent, op: Operation, _: None, pool: RegisterPool, warps:
 @continuation
 def _take(agent: Agent, op: Operation, _: None, condition: RegistersCondition) -> Answer:
     pool, warp = condition.pool, condition.warp
-    agent.machine.shares(pool.name, alone=True)
+    agent.shares(pool.name, alone=True)
     text = f"takes {condition.amount} registers for warp {warp}"
     pool.move(agent, op, warp, condition.count)
     agent.machine.happened(agent, op, "wait", f"{text}, {pool.free} are left", on=pool)
@@ -212,7 +212,7 @@ def lower_registers(agent: Agent, op: Operation, warps: Sequence[int], count: in
     for warp in warps:
         amount = -pool.needs(warp, count)
         if amount > 0:
-            agent.machine.shares(pool.name, alone=True)
+            agent.shares(pool.name, alone=True)
             pool.move(agent, op, warp, count)
             text = f"gives back {amount} registers of warp {warp}, {pool.free} are free"
             agent.machine.happened(agent, op, "arrive", text, on=pool)

@@ -22,10 +22,9 @@ from tileas_xdsl.layouts.distributed import WARP_SIZE
 from tileas_xdsl.transforms.to_llvm.tiles.control import lower_body
 from tileas_xdsl.transforms.to_llvm.tiles.fitting import refuse_misfits
 from tileas_xdsl.transforms.to_llvm.tiles.global_memory import array_of
-from tileas_xdsl.transforms.to_llvm.tiles.late_numbers import delay_numbers
 from tileas_xdsl.transforms.to_llvm.tiles.parted import refuse_parted_tiles
 from tileas_xdsl.transforms.to_llvm.tiles.shared_memory import LARGE, MOST_STATIC, SharedMemory
-from tileas_xdsl.transforms.to_llvm.tiles.sinking import sink_loads
+from tileas_xdsl.transforms.to_llvm.tiles.sinking import delay_numbers, sink_loads
 from tileas_xdsl.transforms.to_llvm.tiles.slots import is_storage, place_shared
 from tileas_xdsl.transforms.to_llvm.tiles.state import REFUSALS, RULES, Threads, shared_pointer
 from tileas_xdsl.transforms.to_llvm.tiles.teams import Team
