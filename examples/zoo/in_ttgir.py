@@ -34,6 +34,7 @@ NOT_IN_TTGIR = {
     "dropped-token": TOKENS,
     "elected-in-every-warp": "one thread of a partition arrives",
     "external-arrays-alias": "allocations say where they lie",
+    "first-of-two-producers": "there are no queues of tiles",
     "group-rank": NO_OP,
     "handed-back-unread": NO_OP,
     "expect-after-handover": "an expectation is an arrival",

@@ -160,6 +160,7 @@ def test_ptxas_is_found_in_wheels(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     monkeypatch.delenv("TILEAS_PTXAS", raising=False)
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr(ptxas.sysconfig, "get_paths", lambda: {"platlib": str(tmp_path)})
+    monkeypatch.setattr(ptxas.sys, "path", [])
     with pytest.raises(ptxas.AssemblerError, match="pip install nvidia-cuda-nvcc-cu12"):
         ptxas.find_ptxas()
     for wheel in reversed(ptxas.WHEELS):

@@ -119,7 +119,8 @@ def build_parser(chosen: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="store_true", help="say which versions these are, and exit")
     subparsers = parser.add_subparsers(dest="subcommand", metavar="SUBCOMMAND", title="subcommands")
     for name, (module_name, summary) in SUBCOMMANDS.items():
-        subparser = subparsers.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        description = f"{summary[0].upper()}{summary[1:]}."
+        subparser = subparsers.add_parser(name, help=summary, description=description, allow_abbrev=False)
         if name == chosen:
             module = import_module(f"tileas_xdsl.tools.{module_name}")
             module.add_arguments(subparser)

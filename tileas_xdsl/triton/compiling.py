@@ -59,8 +59,12 @@ def target_named(name: str) -> Any:
 
 def place_of_kernel(function: Any) -> str:
     """`kernel.py:12` of the Python function of a kernel."""
-    code = function.fn.__code__
-    return f"{_from_here(code.co_filename)}:{code.co_firstlineno}"
+    return f"{_from_here(file_of_kernel(function))}:{function.fn.__code__.co_firstlineno}"
+
+
+def file_of_kernel(function: Any) -> str:
+    """The file that the Python function of a kernel stands in."""
+    return function.fn.__code__.co_filename
 
 
 def text_of_stages(function: Any, source: Any, target: Any, name: str, options: Mapping[str, Any]) -> str:

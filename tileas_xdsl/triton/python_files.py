@@ -23,7 +23,7 @@ from types import ModuleType
 from typing import Any
 
 from tileas_xdsl.tools.errors import InputError
-from tileas_xdsl.triton.compiling import place_of_kernel, target_named, text_of_stages
+from tileas_xdsl.triton.compiling import file_of_kernel, place_of_kernel, target_named, text_of_stages
 from tileas_xdsl.triton.guesses import guesses
 from tileas_xdsl.triton.host.anything import standing_in, thing_named
 from tileas_xdsl.triton.host.launching import Launch, caught, function_of
@@ -265,7 +265,7 @@ def _functions(path: str, contents: Mapping[str, Any]) -> list[Any]:
 
 
 def _lies_in(function: Any, path: str) -> bool:
-    own = function.fn.__code__.co_filename
+    own = file_of_kernel(function)
     return os.path.exists(own) and os.path.samefile(own, path)
 
 
