@@ -50,7 +50,7 @@ def test_a_loop_becomes_an_object(gemm: Kernel) -> None:
     assert gemm.report.serialized_products == ""
     assert gemm.report.shared_bytes == 197_696
     ((stages, cycles),) = [(loop.stages, loop.cycles) for loop in gemm.report.loops]
-    assert (stages, cycles) == (3, 530)
+    assert (stages, cycles) == (4, 530)
     assert gemm.decisions[-1].startswith("@gemm: 256 threads a block, 232 registers a thread")
 
 
