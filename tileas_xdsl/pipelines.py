@@ -92,6 +92,8 @@ FAMILY = (
             ("max_constraint_iterations", "max_constraint_iterations"),
             ("schedule_trace_file", "schedule_trace_file"),
             ("agents", "keeps_agents"),
+            ("under_load", "under_load"),
+            ("blocks", "blocks"),
         ),
     ),
     FamilyPass("tileas-assign-buffers", PIPELINED, (("compute_capability", "compute_capability"),)),
@@ -312,6 +314,10 @@ class TileIRPass(ChoosingPass):
     )
     dynamic_persistent: bool = field(default=False, metadata={"help": "Enable dynamic persistent transformation"})
     blocks: int = field(default=1, metadata={"help": "blocks that a multiprocessor holds at a time"})
+    under_load: bool = field(
+        default=False,
+        metadata={"help": "let loads come in time if all multiprocessors load at once, where that is measured"},
+    )
     group_programs: int = field(
         default=0,
         metadata={"help": "rows of programs in a group that follow each other in time; 0: in the order of the grid"},

@@ -47,10 +47,11 @@ def test_longer_products_need_fewer_slots(product: int, expected: int) -> None:
 BEFORE = "tileas-materialize-async,tileas-prepare-for-scheduling{compute-capability=TARGET}"
 
 
-def scheduled(text: str, target: str, stages: int = 4) -> tuple[int, int, list[int]]:
+def scheduled(text: str, target: str, stages: int = 4, blocks: int = 1) -> tuple[int, int, list[int]]:
     """(interval, stages, slots of each ring) of the only loop of a program."""
     module = run_passes(parse(text), BEFORE.replace("TARGET", target))
-    (found,) = plan_module(module, GenerateSchedulePass(compute_capability=target, num_stages=stages))
+    options = GenerateSchedulePass(compute_capability=target, num_stages=stages, under_load=True, blocks=blocks)
+    (found,) = plan_module(module, options)
     assert isinstance(found.loop, scf.ForOp)
     return found.schedule.ii, found.schedule.peeled_stages, list(found.schedule.copies)
 
@@ -78,6 +79,16 @@ def test_the_slots_end_where_shared_memory_does() -> None:
     assert slots == [2, 2]
 
 
+def test_each_of_two_blocks_has_half_of_the_memory() -> None:
+    assert scheduled(gemm(), "sm_90", blocks=2) == (530, 3, [3, 3])
+
+
+def test_without_the_option_nothing_leads() -> None:
+    module = run_passes(parse(gemm()), BEFORE.replace("TARGET", "sm_90"))
+    (found,) = plan_module(module, GenerateSchedulePass(compute_capability="sm_90"))
+    assert list(found.schedule.copies) == [3, 3]
+
+
 @pytest.mark.parametrize(("target", "expected"), [("sm_80", [2, 2]), ("sm_100", [3, 2])])
 def test_targets_without_measured_figures_keep_their_schedules(target: str, expected: list[int]) -> None:
     assert machine_model(target).measured is None
@@ -88,7 +99,9 @@ def test_targets_without_measured_figures_keep_their_schedules(target: str, expe
 def test_interval_and_rows_stay() -> None:
     module = run_passes(parse(gemm()), BEFORE.replace("TARGET", "sm_90"))
     few, many = (
-        plan_module(module, GenerateSchedulePass(compute_capability="sm_90", num_stages=stages))[0].schedule
+        plan_module(module, GenerateSchedulePass(compute_capability="sm_90", num_stages=stages, under_load=True))[
+            0
+        ].schedule
         for stages in (3, 5)
     )
     assert [many.row(op) for op in range(len(many.starts))] == [few.row(op) for op in range(len(few.starts))]

@@ -34,8 +34,8 @@ def decisions(capsys: pytest.CaptureFixture[str]) -> list[str]:
 def test_agents_and_what_each_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert compiled(EXAMPLE, "-o", tmp_path / "out.mlir") == 0
     assert decisions(capsys) == [
-        "loop: 4 stages, a turn every 530 cycles (RecMII)",
-        "@gemm: 131,072 bytes of smem in 2 rings",
+        "loop: 3 stages, a turn every 530 cycles (RecMII)",
+        "@gemm: 98,304 bytes of smem in 2 rings",
         "@gemm: 2 agents; agent 0: 4 warps, 40 registers a thread; agent 1: 4 warps, 232 registers a thread",
         f"@gemm: {ONE_COMPUTES}",
     ]

@@ -21,10 +21,10 @@ def schedule(*options: str | Path) -> int:
 def test_the_report_says_what_binds_and_why_ops_wait(capsys: pytest.CaptureFixture[str]) -> None:
     assert schedule(EXAMPLE) == 0
     text = capsys.readouterr().out
-    assert "II = 530 (cost-based), 4 stages" in text
+    assert "II = 530 (cost-based), 3 stages" in text
     assert "binds: RecMII, the cycle work of dot %sum -> work of dot %sum: 530 cycles over 1 iteration" in text
     assert "waits for slot agent" in text
-    assert "ring at_ring: 4 x 16384 = 65536 bytes of shared memory" in text
+    assert "ring at_ring: 3 x 16384 = 49152 bytes of shared memory" in text
 
 
 def test_the_report_says_what_the_budget_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

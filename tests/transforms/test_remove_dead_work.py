@@ -39,7 +39,7 @@ def waits(module: ModuleOp) -> list[Operation]:
     [
         ("gemm_loop", LOOPS, 0),
         ("gemm_loop", "tileir{compute-capability=sm_90 pipeline-strategy=warp-specialize}", 0),
-        ("gemm_loop", "tileir{compute-capability=sm_90 pipeline-strategy=unspecialize}", 2),
+        ("gemm_loop", "tileir{compute-capability=sm_90 pipeline-strategy=unspecialize}", 1),
         ("gemm_queue", QUEUES, 0),
         ("gemm_queue", "tileir{compute-capability=sm_90 pipeline-strategy=warp-specialize}", 0),
         ("gemm_queue", "tileir{compute-capability=sm_90 pipeline-strategy=unspecialize}", 0),

@@ -81,9 +81,7 @@ def test_more_stages_help_until_a_bound_says_why_not() -> None:
     """A product and the next one on the same tile: no schedule with any number of stages is faster than that."""
     found = by_stages(GEMM)
     totals = [total for _, total in found]
-    assert totals[0] > totals[1] > totals[2]
-    # Loads that lead by more turns cost an instruction in front of the loop.
-    assert max(totals[2:]) - totals[2] <= 2
+    assert totals[0] > totals[1] > totals[2] == totals[3] == totals[4] == totals[5]
     bounds = [entries.data["bound"] for entries, _ in found]
     assert bounds == [StringAttr("DepMII")] * 2 + [StringAttr("RecMII")] * 4, "stages, then the product"
     assert [number(entries, "ii") == number(entries, "mii") == 530 for entries, _ in found] == [False] * 2 + [True] * 4

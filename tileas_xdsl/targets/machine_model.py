@@ -14,7 +14,7 @@ its tile: then the scheduler and the timed machine believe the same.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from tileas_xdsl.targets.timing import TimingTable
@@ -77,6 +77,10 @@ class Products(Enum):
     TCGEN05 = "tcgen05"
 
 
+KEPT_BYTES = 1024
+"""Of shared memory, which a multiprocessor keeps for each block."""
+
+
 @dataclass(frozen=True)
 class MachineModel:
     """One target as a scheduler sees it. `sources` says where the numbers come from."""
@@ -110,6 +114,13 @@ class MachineModel:
             if slot.name == name:
                 return slot
         raise KeyError(name)
+
+    def shared_among(self, blocks: int) -> MachineModel:
+        """
+        What each of so many blocks has of a multiprocessor: less shared memory, of which a part is kept for each (CUDA
+        C++ Programming Guide, "Shared Memory" of compute capabilities 8.x and 9.0).
+        """
+        return replace(self, shared_bytes=(self.shared_bytes + KEPT_BYTES) // blocks - KEPT_BYTES)
 
     @property
     def capacities(self) -> dict[str, int]:

@@ -87,6 +87,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--blocks", type=int, default=1, metavar="N", help="blocks that a multiprocessor holds at a time (default: 1)"
     )
     parser.add_argument(
+        "--under-load",
+        action="store_true",
+        help="let loads come in time if all multiprocessors load at once: more slots (sm_90 only)",
+    )
+    parser.add_argument(
         "--group-programs",
         type=int,
         default=0,
@@ -134,6 +139,7 @@ def _compile(arguments: argparse.Namespace) -> int:
         sub_tiles=arguments.sub_tiles,
         dynamic_persistent=arguments.dynamic_persistent,
         blocks=arguments.blocks,
+        under_load=arguments.under_load,
         group_programs=arguments.group_programs,
         threads=arguments.threads,
         remarks=arguments.remarks,
@@ -183,6 +189,8 @@ class Options:
     dynamic_persistent: bool = False
     blocks: int = 1
     """That a multiprocessor holds at a time: they share its registers and its memory."""
+    under_load: bool = False
+    """Whether loads lead by as many turns as hide their latency if all multiprocessors load at once."""
     group_programs: int = 0
     """Rows of programs in a group that follow each other in time; 0 leaves them in the order of the grid."""
     threads: int = 1
@@ -208,6 +216,7 @@ class Options:
             sub_tiles=self.sub_tiles,
             dynamic_persistent=self.dynamic_persistent,
             blocks=self.blocks,
+            under_load=self.under_load,
             group_programs=self.group_programs,
             layouts=to_threads,
             threads=to_threads,

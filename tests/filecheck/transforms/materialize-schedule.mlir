@@ -17,8 +17,8 @@ func.func @gemm(%a: memref<?x?xf16>, %b: memref<?x?xf16>, %c: memref<?x?xf32>, %
 }
 // CHECK-LABEL: @gemm
 // CHECK-SAME:      nv_tileas.agents = {agents = 2 : i32
-// CHECK:           create_pipeline attributes {numStages = 4 : i32, producerGroupId = 0 : i8, consumerGroupId = 1 : i8
-// CHECK:           create_pipeline attributes {numStages = 4 : i32, producerGroupId = 0 : i8, consumerGroupId = 1 : i8
+// CHECK:           create_pipeline attributes {numStages = 3 : i32, producerGroupId = 0 : i8, consumerGroupId = 1 : i8
+// CHECK:           create_pipeline attributes {numStages = 3 : i32, producerGroupId = 0 : i8, consumerGroupId = 1 : i8
 // CHECK:           agent_switch {{.*}} max_regs = array<i32: 40, 232>, num_warps = array<i32: 4, 4>
 // Producer:
 // CHECK:             scf.for %k = %c0 to %n step %c1 iter_args(%at_in_{{[0-9]+}} = %at_in, %bt_in_{{[0-9]+}} = %bt_in)

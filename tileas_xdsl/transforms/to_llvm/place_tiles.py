@@ -121,16 +121,8 @@ class PlaceTilesPass(ModulePass):
         return made
 
     def _bytes_of_block(self, function: func.FuncOp) -> int:
-        """
-        What a block may take of the shared memory of a multiprocessor, which keeps some for each (CUDA C++ Programming
-        Guide, "Shared Memory" of compute capabilities 8.x and 9.0).
-        """
-        alone, blocks = model_of_target(function, self.compute_capability).shared_bytes, blocks_of(function)
-        return (alone + KEPT) // blocks - KEPT
-
-
-KEPT = 1024
-"""Bytes of shared memory that a multiprocessor keeps for each block."""
+        """What a block may take of the shared memory of a multiprocessor."""
+        return model_of_target(function, self.compute_capability).shared_among(blocks_of(function)).shared_bytes
 
 
 def _over_rings(function: func.FuncOp, webs: Sequence[Web], turns: Sequence[Turns]) -> list[int]:

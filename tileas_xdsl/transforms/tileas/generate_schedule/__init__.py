@@ -25,6 +25,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 from tileas_xdsl.analysis.target import model_of_target
+from tileas_xdsl.analysis.threads.registers import blocks_of
 from tileas_xdsl.diagnostics import refuse, remark
 from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.scheduling.agent_loops import has_agents, is_innermost, loops_of_agents, takes_stages
@@ -80,8 +81,9 @@ class GenerateSchedulePass(ModulePass):
         `tileas-materialize-schedule`'s to write. Under `exact` tiles in registers have to fit a thread of the agent
         that holds them: where that lengthens the interval `proof` says what it is without, and where they never fit how
         many words they take. `num-stages` limits the stages of a loop in one agent; between agents it is memory that
-        limits them. On targets with measured figures loads lead by as many more turns as hide their latency if all
-        multiprocessors load at once (`scheduling/loaded_schedules.py`). With `agents` the loops of an `agent_switch`
+        limits them. With `under-load`, on targets with measured figures, loads lead by as many more turns as hide their
+        latency if all multiprocessors load at once (`scheduling/loaded_schedules.py`). Rings have room in what each of
+        the `blocks` of a multiprocessor has of its shared memory. With `agents` the loops of an `agent_switch`
         that take from rings are scheduled, each by itself, on the rings as deep as they are. A loop that is too small,
         that nothing asynchronous happens in, or that has `tileas.schedule.constraint.force_serial_execution`, gets the
         serial schedule.
@@ -134,6 +136,11 @@ class GenerateSchedulePass(ModulePass):
         default=False,
         metadata={"help": "schedule the loops of an agent_switch that take from rings, too, each by itself"},
     )
+    under_load: bool = field(
+        default=False,
+        metadata={"help": "let loads come in time if all multiprocessors load at once, where that is measured"},
+    )
+    blocks: int = field(default=1, metadata={"help": "blocks that a multiprocessor holds, where a function says none"})
     schedule_trace_file: str = field(
         default="", metadata={"help": "where a Chrome trace of the schedule goes, one lane a slot"}
     )
@@ -145,6 +152,8 @@ class GenerateSchedulePass(ModulePass):
             )
         if self.num_stages < 1:
             raise PassFailedException(f"{self.name}: num-stages={self.num_stages}; a loop has at least 1 stage")
+        if self.blocks < 1:
+            raise PassFailedException(f"{self.name}: blocks={self.blocks}; a multiprocessor holds at least 1 block")
         if self.exact_limit < 1:
             raise PassFailedException(
                 f"{self.name}: exact-limit={self.exact_limit}; the solver needs at least 1 second"
@@ -181,7 +190,8 @@ def plan_module(module: ModuleOp, options: GenerateSchedulePass) -> list[Schedul
         loops = _loops_to_schedule(function, options.agents)
         if loops is None:
             continue
-        model = model_of_target(function, options.compute_capability)
+        blocks = blocks_of(function, options.blocks)
+        model = model_of_target(function, options.compute_capability).shared_among(blocks)
         turns = PipelineTurns()
         found = [plan_loop(loop, model, options, turns) for loop in loops]
         planned += [scheduled for scheduled in found if scheduled is not None]
@@ -213,7 +223,7 @@ def plan_loop(
     try:
         found = schedule(problem.problem, strategy, limits, options.rrt_size_threshold)
         if not is_exact or strategy is Strategy.SERIAL:
-            if model.measured is not None:
+            if options.under_load and model.measured is not None:
                 found = in_time_under_load(problem, found, model.measured)
             return ScheduledLoop(loop, problem, found)
         return _exactly(problem, found, options, model)
