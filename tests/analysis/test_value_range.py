@@ -134,3 +134,17 @@ def test_what_is_assumed_of_a_value_is_taken_for_granted() -> None:
     assert ValueRanges({variable: Range(1, 1)}).of(values["count"]) == Range(1, 1)
     assert ValueRanges({variable: Range(2, 8)}).of(values["count"]) == Range(2, 2)
     assert ValueRanges({variable: Range(7, 7)}).of(values["sum"]) == Range(3, 3)
+
+
+@pytest.mark.parametrize(("op", "quotient"), [("divui", 2), ("ceildivui", 3), ("divsi", 2), ("ceildivsi", 3)])
+def test_a_quotient_of_numbers_that_are_known_is_known(op: str, quotient: int) -> None:
+    module = parse(
+        f"""func.func @f(%n: index) -> index {{
+          %c2 = arith.constant 2 : index
+          %q = arith.{op} %n, %c2 : index
+          func.return %q : index
+        }}"""
+    )
+    divided = next(op for op in module.walk() if op.name.startswith("arith") and op.operands)
+    ranges = ValueRanges({divided.operands[0]: Range(5, 5)})
+    assert ranges.of(divided.results[0]) == Range(quotient, quotient)

@@ -67,12 +67,14 @@ class ValueRanges:
         stack = [value]
         while stack:
             current = stack[-1]
-            missing = [source for source in _sources(current) if source not in self._known]
-            if current in self._known or not missing:
+            if current in self._known:
                 stack.pop()
-                self._known.setdefault(current, self._range(current))
-            else:
+                continue
+            missing = [source for source in _sources(current) if source not in self._known]
+            if missing:
                 stack.extend(missing)
+            else:
+                self._known[current] = self._range(current)
         return self._known[value]
 
     def _range(self, value: SSAValue) -> Range:
@@ -155,11 +157,19 @@ def _unsigned_remainder(left: Range, right: Range) -> Range:
 
 
 def _quotient(left: Range, right: Range) -> Range:
-    """The quotient of a non-negative number and a constant, for every rounding."""
+    """The quotient of a non-negative number and a constant, rounded down."""
     divisor = right.as_constant
     if divisor is None or divisor <= 0 or left.low < 0:
         return ANYTHING
-    return Range(left.low // divisor, NO_LIMIT if left.high >= NO_LIMIT else -(-left.high // divisor))
+    return Range(left.low // divisor, NO_LIMIT if left.high >= NO_LIMIT else left.high // divisor)
+
+
+def _quotient_up(left: Range, right: Range) -> Range:
+    """The same, rounded up."""
+    divisor = right.as_constant
+    if divisor is None or divisor <= 0 or left.low < 0:
+        return ANYTHING
+    return Range(-(-left.low // divisor), NO_LIMIT if left.high >= NO_LIMIT else -(-left.high // divisor))
 
 
 def _least(left: Range, right: Range) -> Range:
@@ -188,8 +198,8 @@ _RULES: dict[type[Operation], Callable[..., Range]] = {
     arith.DivUIOp: _quotient,
     arith.DivSIOp: _quotient,
     arith.FloorDivSIOp: _quotient,
-    arith.CeilDivUIOp: _quotient,
-    arith.CeilDivSIOp: _quotient,
+    arith.CeilDivUIOp: _quotient_up,
+    arith.CeilDivSIOp: _quotient_up,
     arith.MinSIOp: _least,
     arith.MaxSIOp: _greatest,
     arith.MinUIOp: _unsigned(_least),

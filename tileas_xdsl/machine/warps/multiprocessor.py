@@ -1,5 +1,5 @@
 """
-One block of threads on one multiprocessor, in cycles: warps that issue in order, and what they start.
+Blocks of threads on one multiprocessor, in cycles: warps that issue in order, and what they start.
 
     warp 0   issue | issue | wait for mbarrier ............ | issue
     TMA                    [ rows ]  latency ........ phase |
@@ -13,8 +13,10 @@ phases are not computed. Lanes that part go one after the other until they meet.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import inf
+from typing import Any
 
 from tileas_xdsl.machine.warps.barriers import Mbarrier, NamedBarrier, Waiting
 from tileas_xdsl.machine.warps.code import Code
@@ -37,54 +39,72 @@ class StuckError(Exception):
     """Warps wait for what never comes, or the program does not end."""
 
 
+@dataclass(eq=False)
+class Agenda:
+    """What comes next in all blocks of a multiprocessor."""
+
+    entries: list[tuple[float, int, Multiprocessor, Warp | Event]] = field(default_factory=list[Any])
+    serial: int = 0
+
+    def add(self, time: float, block: Multiprocessor, event: Warp | Event) -> None:
+        """Let a warp of `block` go on, or something happen, at `time`."""
+        self.serial += 1
+        heappush(self.entries, (time, self.serial, block, event))
+
+    @property
+    def horizon(self) -> float:
+        """When the next entry comes."""
+        return self.entries[0][0] if self.entries else inf
+
+
 class Multiprocessor:
     """
     A run of one block of threads of `code`. `boxes` are the extents of tensor maps, the last one in bytes, and
-    `numbers` the other parameters, both by the names that PTX gives to parameters.
+    `numbers` the other parameters, both by the names that PTX gives to parameters. A block `beside` another one has
+    the same engines.
     """
 
     def __init__(
-        self, code: Code, boxes: Mapping[str, Box], numbers: Mapping[str, int], timing: WarpTiming, serialized: bool
+        self,
+        code: Code,
+        boxes: Mapping[str, Box],
+        numbers: Mapping[str, int],
+        timing: WarpTiming,
+        serialized: bool,
+        beside: Multiprocessor | None = None,
     ) -> None:
         self.code, self.timing, self.serialized = code, timing, serialized
-        self.engines = Engines(timing)
+        self.engines = Engines(timing) if beside is None else beside.engines
+        self.agenda = Agenda() if beside is None else beside.agenda
         self.warps = [Warp(number) for number in range(code.program.warps)]
         self.mbarriers: dict[int, Mbarrier] = {}
         self.named: dict[int, NamedBarrier] = {}
         self.numbers = numbers
         self.symbols = code.program.symbols(FIRST_SHARED)
         self.boxes = {self.symbols[name]: box for name, box in boxes.items()}
-        self._events: list[tuple[float, int, Warp | Event]] = []
-        self._serial = 0
+        for warp in self.warps:
+            self.at(0.0, warp)
 
     # Time -------------------------------------------------------------------------------------------------------------
 
     def at(self, time: float, event: Warp | Event) -> None:
         """Let a warp go on, or something happen, at `time`."""
-        self._serial += 1
-        heappush(self._events, (time, self._serial, event))
+        self.agenda.add(time, self, event)
 
     def run(self) -> float:
-        """The cycle in which the last warp ends. Raises `StuckError`."""
-        for warp in self.warps:
-            self.at(0.0, warp)
-        for _ in range(MOST_EVENTS):
-            if not self._events:
-                break
-            time, _, event = heappop(self._events)
-            if not isinstance(event, Warp):
-                event(time)
-            elif not (event.done or event.blocked):
-                self._go_on(event, time)
-        waiting = [warp for warp in self.warps if not warp.done]
-        if waiting:
-            places = ", ".join(f"warp {warp.number} in block {warp.parts[-1].block}" for warp in waiting)
-            raise StuckError(f"it does not end: {places}")
-        return max(warp.next for warp in self.warps)
+        """The cycle in which the last warp ends, this block alone. Raises `StuckError`."""
+        return run_together([self])
+
+    def follow(self, event: Warp | Event, time: float) -> None:
+        """Do what the agenda says."""
+        if not isinstance(event, Warp):
+            event(time)
+        elif not (event.done or event.blocked):
+            self._go_on(event, time)
 
     def _go_on(self, warp: Warp, time: float) -> None:
         """Issue until something else comes first."""
-        horizon = self._events[0][0] if self._events else inf
+        horizon = self.agenda.horizon
         warp.next = max(warp.next, time)
         while not (warp.done or warp.blocked):
             if warp.next > horizon:
@@ -163,3 +183,19 @@ class Multiprocessor:
         warp.blocked = False
         warp.next = max(warp.next, time + waiting.wake)
         self.at(warp.next, warp)
+
+
+def run_together(blocks: Sequence[Multiprocessor]) -> float:
+    """The cycle in which the last warp of blocks with one agenda ends. Raises `StuckError`."""
+    agenda = blocks[0].agenda
+    for _ in range(MOST_EVENTS):
+        if not agenda.entries:
+            break
+        time, _, block, event = heappop(agenda.entries)
+        block.follow(event, time)
+    warps = [warp for block in blocks for warp in block.warps]
+    waiting = [warp for warp in warps if not warp.done]
+    if waiting:
+        places = ", ".join(f"warp {warp.number} in block {warp.parts[-1].block}" for warp in waiting)
+        raise StuckError(f"it does not end: {places}")
+    return max(warp.next for warp in warps)

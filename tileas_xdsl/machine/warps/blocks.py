@@ -1,0 +1,106 @@
+"""
+What a block of a large launch takes, foretold from its PTX: beside others on its multiprocessor, while all
+multiprocessors load.
+
+    time_of = SimulatedBlocks(code=code_of(ptx, timing), ..., numbers={"n": 128}, loops=("n",), turns=128)
+    time_of(2)                                                    BlockTime(turn=1087, rest=3173, turns=128)
+
+A block runs at two small trip counts, and what one turn more takes is taken on to the real one. Where two numbers say
+how often loops turn, all four pairs of them are run, as loops may be nested. Registers that ptxas has spilled are moved
+once a turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from math import prod
+from typing import Any
+
+from tileas_xdsl.machine.warps.code import Code
+from tileas_xdsl.machine.warps.turns import TRIPS, run_cycles
+from tileas_xdsl.scheduling.launches import BlockTime
+from tileas_xdsl.targets.gpu_timing import GPUTiming
+from tileas_xdsl.targets.warp_timing import WarpTiming
+
+MOST_LOOPS = 2
+"""Numbers whose loops are taken on to their real trip counts; others are run as they are."""
+
+
+def timing_beside_others(gpu: GPUTiming, blocks: int, from_memory: float) -> WarpTiming:
+    """
+    A multiprocessor while as many of them load as `blocks` keep busy. The part `from_memory` of what is loaded comes
+    from memory, later than from the cache.
+    """
+    alone, loaded = gpu.alone, gpu.loaded
+    share = gpu.multiprocessors / max(min(blocks, gpu.multiprocessors), 1)
+    return replace(
+        loaded,
+        tma_bytes=min(alone.tma_bytes, loaded.tma_bytes * share),
+        tma_row=max(alone.tma_row, loaded.tma_row / share),
+        global_bytes=min(alone.global_bytes, loaded.global_bytes * share),
+        copy_bytes=min(alone.copy_bytes, loaded.copy_bytes * share),
+        l2_far=alone.l2_far + from_memory * gpu.memory_latency,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulatedBlocks:
+    """What a block takes, by the number of blocks on its multiprocessor."""
+
+    code: Code
+    contract: Mapping[str, Any]
+    timing: WarpTiming
+    serialized: bool
+    """Whether ptxas waits for each product."""
+    numbers: Mapping[str, int]
+    """By the names in the contract."""
+    sizes: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
+    """Of arrays, by name, where the type leaves them open."""
+    loops: tuple[str, ...]
+    """The numbers that say how often loops turn."""
+    turns: int
+    """Of the loop in which the block spends its time."""
+    spilled: float = 0.0
+    """Cycles a turn that spilled registers take."""
+
+    def __call__(self, together: int) -> BlockTime:
+        """Raises `StuckError` for warps that wait for ever."""
+        grown = [name for name in self.loops if self.numbers.get(name, 0) > 0][:MOST_LOOPS]
+        real = [self.numbers[name] for name in grown]
+        ran = {
+            corner: self._cycles(together, dict(zip(grown, corner, strict=True)))
+            for corner in product(*map(_points, real))
+        }
+        whole = sum(_weight(corner, real, real) * cycles for corner, cycles in ran.items())
+        rest = sum(_weight(corner, [0] * len(real), real) * cycles for corner, cycles in ran.items()) if grown else 0.0
+        turn = max(whole - rest, 0.0) / max(self.turns, 1)
+        return BlockTime(turn + together * self.spilled, max(rest, 0.0), max(self.turns, 1))
+
+    def _cycles(self, together: int, trips: Mapping[str, int]) -> float:
+        return run_cycles(
+            self.code,
+            self.contract,
+            self.timing,
+            {**self.numbers, **trips},
+            serialized=self.serialized,
+            blocks=together,
+            sizes=self.sizes,
+        )
+
+
+def _points(real: int) -> tuple[int, int]:
+    """Two trip counts to run instead of the real one."""
+    return TRIPS if real > TRIPS[0] else (real, 2 * real)
+
+
+def _weight(corner: Sequence[int], at: Sequence[int], real: Sequence[int]) -> float:
+    """What a corner contributes to the line, or the plane, through all of them at a place."""
+    return prod(_part(one, place, _points(number)) for one, place, number in zip(corner, at, real, strict=True))
+
+
+def _part(one: int, place: int, points: tuple[int, int]) -> float:
+    few, many = points
+    upper = (place - few) / (many - few)
+    return upper if one == many else 1 - upper
