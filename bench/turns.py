@@ -26,6 +26,7 @@ from tileas_xdsl.targets.measured.h200 import H200
 
 RESULTS = Path(__file__).parent / "gpu" / "results"
 FORETOLD = RESULTS / "turns_foretold.json"
+CODE = RESULTS / "turns_code.tar.xz"
 NESTS = frozenset({"rows_of_tiles"})
 """Kernels whose turn is a nest of loops: what was measured is no turn."""
 
@@ -65,19 +66,19 @@ def variants() -> list[Variant]:
 
 
 @cache
-def _archive() -> dict[str, str]:
-    """The files of `turns_code.tar.xz`: PTX, launch contracts, and what the assembler said."""
-    with tarfile.open(RESULTS / "turns_code.tar.xz") as archive:
+def archive(path: Path) -> dict[str, str]:
+    """The files of an archive: PTX, launch contracts, and what the assembler said."""
+    with tarfile.open(path) as packed:
         return {
             member.name: file.read().decode()
-            for member in archive.getmembers()
-            if (file := archive.extractfile(member)) is not None
+            for member in packed.getmembers()
+            if (file := packed.extractfile(member)) is not None
         }
 
 
 def foretold(variant: Variant) -> float:
     """Cycles a turn that the model foretells."""
-    files = _archive()
+    files = archive(CODE)
     contract = json.loads(files[f"{variant.name}.json"])["kernels"][0]
     said = json.loads(files["assembler.json"])["variants"][variant.name]
     return turn_cycles(files[f"{variant.name}.ptx"], contract, H200, serialized=said["serialized"])

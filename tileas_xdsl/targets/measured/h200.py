@@ -8,6 +8,10 @@ figures were chosen so that the turns of fourteen kernels in `turns_h200.json` c
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from tileas_xdsl.targets.gpu_timing import GPUTiming
+from tileas_xdsl.targets.machine_model import KEPT_BYTES
 from tileas_xdsl.targets.warp_timing import Figure, InstructionTiming, Port, WarpTiming
 
 DEVICE = "NVIDIA H200"
@@ -96,4 +100,37 @@ H200 = WarpTiming(
     loaded=tuple((size, latency) for size, latency, _ in LOADED),
     wgmma_queue=int(FIGURES[_QUEUE].value),
     **{name: figure.value for name, figure in FIGURES.items() if name != _QUEUE},
+)
+
+
+# The whole GPU --------------------------------------------------------------------------------------------------------
+
+UNDER_LOAD = {
+    "tma_bytes": Figure(45.2, "derived: 32,768 bytes in J.pipe1.bN.loads_only.S3.all"),
+    "tma_row": Figure(128 / 45.2, "derived: 128 bytes of it; a shorter row takes as long, A.thr.64x16.l2.1sm.D8"),
+    "global_bytes": Figure(36.6, "G.ld.global.cg.v4.thr.t512.l2.all"),
+    "copy_bytes": Figure(36.6, "G.ld.global.cg.v4.thr.t512.l2.all"),
+}
+"""What differs while all multiprocessors load. Blocks end at different times, so stores stay as they are."""
+
+WHOLE = {
+    "memory_bytes": Figure(18.1, "A.thr.128x64.hbm.all.D8"),
+    "memory_latency": Figure(835.0, "A.lat.128x64.hbm less A.lat.128x64.l2"),
+    "spilled_bytes": Figure(128.0, "assumed: the first-level cache gives what shared memory does"),
+    "block_start": Figure(410.0, "derived: H.launch.k3.graph less H.launch.k2.graph, three blocks more, by 1,980 MHz"),
+    "launch_seconds": Figure(0.544e-6, "H.launch.k2.graph"),
+    "clock": Figure(1980e6, "I.clock.light"),
+    "products_clock": Figure(1542e6, "I.clock.wgmma1s"),
+}
+
+MIB = 1 << 20
+
+H200_GPU = GPUTiming(
+    device=DEVICE,
+    multiprocessors=132,
+    shared_bytes=227 * 1024 + KEPT_BYTES,
+    alone=H200,
+    loaded=replace(H200, **{name: figure.value for name, figure in UNDER_LOAD.items()}),
+    cache_bytes=50 * MIB,
+    **{name: figure.value for name, figure in WHOLE.items()},
 )
