@@ -8,6 +8,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
+# What is drawn at random, and which part of a family is tested: another one each day, the same one in `.ci/run`.
+export TILEAS_SEED ?= $(shell date +%j)
+
 .PHONY: demo test test-full durations verdicts lint types unit filecheck bench bench-gpu compare-tvm zoo pictures screenshots triton-texts mutate docs clean
 
 test: lint types unit filecheck
@@ -28,16 +31,17 @@ lint: $(INSTALLED)
 types: $(INSTALLED)
 	$(BIN)/basedpyright
 
+# A part of each long family of tests, another one each day; `TILEAS_SEED=7 make test` says which.
 unit: $(INSTALLED)
-	$(BIN)/python -m pytest -n auto --dist worksteal --durations 40 --durations-min 10
+	TILEAS_CASES=sample $(BIN)/python -m pytest -n auto --dist worksteal --durations 40 --durations-min 10
 
-# The processor time of every test, from which `unit` starts the longest first.
+# The processor time of every test, by which `unit` chooses, and starts the longest first.
 durations: $(INSTALLED)
 	TILEAS_DURATIONS=tests/durations.json $(BIN)/python -m pytest -n auto --dist worksteal
 
-# The corpora of random programs at full size, of which `unit` takes samples, with a report at the end.
+# All tests, with the corpora of random programs at full size and a report of them at the end.
 test-full: $(INSTALLED)
-	TILEAS_CASES=full $(BIN)/python -m pytest -m corpus -n auto --dist worksteal
+	TILEAS_CASES=full $(BIN)/python -m pytest -n auto --dist worksteal
 
 # The verdicts of all programs, alone and beside two busy processes: they are the same.
 verdicts: $(INSTALLED)

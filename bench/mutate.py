@@ -29,9 +29,10 @@ WRONG = (Outcome.MISSED, Outcome.FALSE_ALARM, Outcome.UNDECIDED, Outcome.UNJUDGE
 """The outcomes that make the command fail."""
 
 
-def judgements(every: int = 1, only: str = "") -> list[Judgement]:
+def judgements(every: int = 1, only: str = "", first: int = 0) -> list[Judgement]:
     """
-    What becomes of each `every`-th mutant of each kind, of the programs whose name has `only` in it.
+    What becomes of each `every`-th mutant of each kind, from the `first` one on, of the programs whose name has `only`
+    in it.
 
     Each kind is counted by itself and over all programs, so that a sample holds its share of every kind.
     """
@@ -39,7 +40,7 @@ def judgements(every: int = 1, only: str = "") -> list[Judgement]:
     seen: Counter[str] = Counter()
     found: list[Judgement] = []
     for mutant in (mutant for program in programs for mutant in mutants(program)):
-        if seen[mutant.kind] % every == 0:
+        if seen[mutant.kind] % every == first:
             found.append(judge(mutant))
         seen[mutant.kind] += 1
     return found

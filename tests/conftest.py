@@ -4,29 +4,52 @@ What a run says of the corpora: a failure names the program, and a run at full s
 And what a process of tests does once: garbage is collected seldom, which spares a tenth of its time.
 
 The longest tests start first, so that no worker is left alone with one of them; `tests/support/durations.py` says how
-long each takes.
+long each takes. `make test` leaves out a part of each long family, and says which seed draws the rest.
 """
 
 from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 
 import pytest
 
 from tests.support import durations, ir
-from tests.support.corpora import FULL, SEED
+from tests.support.corpora import FULL, SAMPLED, SEED
+from tests.support.families import axes_of, chosen
 from tileas_xdsl.checker.verdict.collector import SELDOM
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "corpus(programs): a test that runs so many programs of a corpus")
+    config.addinivalue_line("markers", "nightly(reason): a test that `make test` leaves to `make test-full`")
+    config.addinivalue_line("markers", "whole(reason): a test of which every run takes all members")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     known = durations.read()
-    items.sort(key=lambda item: -known.get(item.nodeid, 0.0))
+    if SAMPLED:
+        taken = in_this_run(items, known["members"], SEED)
+        config.hook.pytest_deselected(items=[item for item in items if item not in taken])
+        items[:] = [item for item in items if item in taken]
+    items.sort(key=lambda item: -known["tests"].get(item.nodeid, 0.0))
+
+
+def in_this_run(items: Sequence[pytest.Item], seconds: Mapping[str, float], seed: int) -> set[pytest.Item]:
+    """What `make test` runs: every short test, and a part of each long family. `seconds` are those of a member."""
+    families: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("nightly") is None:
+            families.setdefault(durations.function_of(item.nodeid), []).append(item)
+    taken: set[pytest.Item] = set()
+    for name, members in families.items():
+        if any(member.get_closest_marker("whole") for member in members):
+            taken |= set(members)
+            continue
+        axes = [axes_of(spec.params, spec.indices) if (spec := getattr(m, "callspec", None)) else {} for m in members]
+        taken |= {members[n] for n in chosen(name, axes, seconds.get(name, 0.0) * len(members), seed)}
+    return taken
 
 
 @pytest.hookimpl(wrapper=True)
@@ -50,7 +73,9 @@ def pytest_collection_finish() -> None:
 
 def programs_of(item: pytest.Item) -> int | None:
     marker = item.get_closest_marker("corpus")
-    return None if marker is None else marker.args[0]
+    if marker is None:
+        return None
+    return marker.args[0]() if callable(marker.args[0]) else marker.args[0]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -61,8 +86,8 @@ def pytest_runtest_makereport(
     report = yield
     if report.when == "teardown":
         report.user_properties.append(("processor_time", durations.processor_time() - item.stash[durations.BEGAN]))
-    programs = programs_of(item)
-    if programs is not None and report.when == "call":
+    programs = programs_of(item) if report.when == "call" else None
+    if programs is not None:
         report.user_properties.append(("programs", programs))
         if call.excinfo is not None:
             report.sections.append(("Program", "\n".join(which_program(item, call.excinfo))))
@@ -82,6 +107,8 @@ def which_program(item: pytest.Item, error: pytest.ExceptionInfo[BaseException])
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if SAMPLED:
+        terminalreporter.write_line(f"a sample of the tests: TILEAS_SEED={SEED}")
     write_durations(terminalreporter)
     write_corpora(terminalreporter)
 

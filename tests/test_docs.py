@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.corpora import whole
 from tests.support.ir import ROOT, assert_round_trips
 from tests.support.mlir import find, require
 from tests.support.warm_commands import warm_commands
@@ -132,13 +133,18 @@ def search_path() -> str:
     return os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"], *tools])
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.is_file()], ids=lambda page: page.name)
+every_page = pytest.mark.parametrize("page", list(filter(Path.is_file, PAGES)), ids=lambda page: page.name)
+
+
+@whole("no page takes long")
+@every_page
 def test_every_fence_is_closed(page: Path):
     """An odd number of fence lines would turn text into code, and hide what follows from these tests."""
     assert len(re.findall(r"^ *```", page.read_text(), re.MULTILINE)) % 2 == 0
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.is_file()], ids=lambda page: page.name)
+@whole("no page takes long")
+@every_page
 def test_links_between_pages_lead_somewhere(page: Path):
     text = FENCE.sub("", page.read_text())
     targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.corpora import nightly
 from tests.support.ir import ROOT
 from tests.test_docs import ALL, Fence, file_name
 
@@ -36,7 +37,10 @@ INSTALLED = {
 """Page -> one of the ways to install that its text names, and how to activate what that makes."""
 
 
-@pytest.mark.parametrize("page", INSTALLED)
+README = pytest.param("README.md", marks=nightly("`make demo` installs everything that development needs"))
+
+
+@pytest.mark.parametrize("page", [README, *(page for page in INSTALLED if page != "README.md")])
 def test_the_commands_of_a_page_run_in_a_fresh_environment(page: str, tmp_path: Path) -> None:
     install, activate = INSTALLED[page]
     copy_checkout(tmp_path)

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.corpora import nightly
 from tests.support.ir import ROOT
 from tests.test_fresh_environment import copy_checkout, typed
 
@@ -33,6 +34,14 @@ TESTS = (
     "tests/transforms/test_loop_expander.py",
 )
 """Some of the layers, which need no tool beside pytest and hypothesis."""
+
+COMPILE = """import sys, pathlib
+found = [path for path in pathlib.Path(sys.argv[1]).rglob("*.py") if "course" not in path.parts]
+for path in found:
+    compile(path.read_text(), str(path), "exec")
+print(len(found))
+"""
+"""Prints how many modules of a folder there are; fails where this Python does not compile one without a warning."""
 
 COMMANDS = (
     "xdsl-opt examples/double_buffer.mlir -p inject-software-pipeline,convert-async-to-queue,convert-queue-to-rocdl",
@@ -64,6 +73,16 @@ def test_the_claimed_pythons_are_those_that_are_allowed() -> None:
     assert f"3.{sys.version_info.minor}" in CLAIMED
 
 
+@pytest.mark.parametrize("version", OTHERS)
+def test_another_python_compiles_every_module_without_a_warning(version: str) -> None:
+    done = subprocess.run(
+        [interpreter(version), "-W", "error", "-c", COMPILE, str(ROOT / "tileas_xdsl")], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert int(done.stdout) > 500
+
+
+@nightly("an environment is made for each Python, and tests run in it")
 @pytest.mark.parametrize("version", OTHERS)
 def test_the_wheel_works_with_another_python(version: str, tmp_path: Path) -> None:
     python = interpreter(version)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,9 @@ from docs.site.plan import navigation
 from docs.site.reference.commands import WIDTH, subparser, usage
 from docs.site.reference.diagnostics import diagnostics_page
 from docs.site.reference.docstrings import as_markdown, breakable, cell, sections
+from docs.site.source import generated
 from tests.support.browser import browser
+from tests.support.corpora import nightly
 from tests.support.ir import ROOT
 from tileas_xdsl.tools.main import SUBCOMMANDS
 from tileas_xdsl.tools.passes import describe
@@ -42,15 +45,30 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "site"
 
 
+of_the_site = nightly("mkdocs writes some thousand pages, and Chromium opens each")
+
+
+@of_the_site
 def test_the_site_has_every_command_pass_and_dialect(site: Path):
     for kind, names in (("commands", SUBCOMMANDS), ("passes", TILEAS.all_passes), ("dialects", TILEAS.all_dialects)):
         assert {page.stem for page in (site / "reference" / kind).glob("*.html")} == {*names, "index"}
 
 
+@of_the_site
 def test_every_pass_shows_the_ir_before_and_after_and_what_it_refuses(site: Path):
     for name in TILEAS.all_passes:
         text = (site / "reference" / "passes" / f"{name}.html").read_text()
         assert all(f'id="{anchor}"' in text for anchor in ("before-and-after", "rewrites", "requires", "refuses")), name
+
+
+def test_every_command_pass_and_dialect_has_a_page() -> None:
+    pages = generated(ROOT)
+    for kind, names in (("commands", SUBCOMMANDS), ("passes", TILEAS.all_passes), ("dialects", TILEAS.all_dialects)):
+        found = {path.stem for path in map(Path, pages) if path.parent == Path("reference") / kind}
+        assert found - {"index"} == set(names)
+    for name in TILEAS.all_passes:
+        titles = re.findall(r"^#+ (.*)", pages[f"reference/passes/{name}.md"], re.MULTILINE)
+        assert {"Before and after", "Rewrites", "Requires", "Refuses"} <= set(titles), name
 
 
 def test_every_option_of_a_pass_says_what_it_means():
@@ -58,12 +76,14 @@ def test_every_option_of_a_pass_says_what_it_means():
     assert [f"{row.name}: {option.name}" for row in rows for option in row.options if not option.help] == []
 
 
+@of_the_site
 def test_all_pages_work_without_a_network_at_two_widths(site: Path):
     with browser(site) as tab:
         found = [fault for page in sorted(site.rglob("*.html")) for fault in tab.look_at(page)]
     assert found == []
 
 
+@of_the_site
 def test_search_finds_without_a_network_and_the_zoo_is_filtered(site: Path):
     with browser(site) as tab:
         page = tab.open(site / "index.html")
@@ -83,6 +103,7 @@ def test_search_finds_without_a_network_and_the_zoo_is_filtered(site: Path):
         assert tab.faults == []
 
 
+@of_the_site
 def test_the_page_of_a_notebook_shows_the_state_that_its_controls_choose(site: Path):
     with browser(site) as tab:
         page = tab.open(site / "notebooks" / "four-models.html")

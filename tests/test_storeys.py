@@ -14,8 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.corpora import whole
 from tests.support.house import FILES, PACKAGE, circles, house, import_graph, imports, modules, read_map
 from tests.support.ir import ROOT
+
+pytestmark = whole("an import against the map may stand in any file")
 
 BY_NAME = {"names.py", "machine/core/meaning.py", "tools/main.py"}
 """Files that may import by name: the table of names, and two that load modules of their own package."""

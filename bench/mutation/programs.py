@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from random import Random
 
@@ -63,7 +64,8 @@ def view(op: Operation) -> FunctionOpInterface:
     return found
 
 
-def right_programs() -> list[Program]:
+@cache
+def right_programs() -> tuple[Program, ...]:
     """Every function of the right programs, by file, whose ops the explorer knows."""
     zoo, examples = sorted(EXAMPLES.glob("zoo/*.good.mlir")), sorted(EXAMPLES.glob("*.mlir"))
     found: list[Program] = []
@@ -73,7 +75,7 @@ def right_programs() -> list[Program]:
             continue
         trips = FEWER_TRIP_COUNTS.get(path.name, TRIP_COUNTS)
         found += [Program(path, function, module, trips) for function in public_functions(module)]
-    return [*found, *generated_programs()]
+    return (*found, *generated_programs())
 
 
 def generated_programs() -> Iterator[Program]:

@@ -6,6 +6,8 @@ The explorer, which executes all blocks warp by warp, and the checker say the sa
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -82,6 +84,7 @@ barrier of the cluster may come behind what only concerns the own block.
 """
 
 
+@cache
 def changed() -> list[Mutant]:
     """Every small change of every right program."""
     found: list[Mutant] = []
@@ -91,12 +94,9 @@ def changed() -> list[Mutant]:
     return found
 
 
-CHANGED = changed()
-
-
-@corpus(len(CHANGED))
+@corpus(lambda: len(changed()))
 def test_no_change_that_is_wrong_is_called_safe_and_nothing_right_is_reported() -> None:
-    judged = [judge(mutant) for mutant in sample(CHANGED, 24)]
+    judged = [judge(mutant) for mutant in sample(changed(), 24)]
     for judgement in judged:
         excused = (judgement.mutant.program.name, judgement.mutant.ops[0]) in CANNOT_TELL
         assert judgement.outcome in AGREED or (excused and judgement.outcome is Outcome.UNJUDGED), str(judgement)

@@ -12,6 +12,7 @@ from xdsl.ir import Operation
 
 from tests.checker.nest_programs import nest
 from tests.checker.test_decisions import wrong_pairs
+from tests.support.corpora import nightly
 from tests.support.ir import parse
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.flat_nests import with_flat_nests
@@ -127,7 +128,7 @@ def test_n_tiles_of_m_steps_are_as_many_as_one_of_all() -> None:
     [
         ({"consumer_steps": "%c0 to %m step %c1"}, (0, 1)),
         ({"consumer_before": FEWER, "consumer_tiles": "%c0 to %few step %c1"}, (1, 1)),
-        ({"consumer_parity": "%turn"}, (1, 1)),
+        pytest.param({"consumer_parity": "%turn"}, (1, 1), marks=nightly("a proof is tried as long as it may take")),
         ({"release": ""}, (1, 3)),
     ],
     ids=["m tiles of m", "one tile fewer", "the other parity", "no release"],

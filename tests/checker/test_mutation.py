@@ -1,7 +1,7 @@
 """
 The checker finds every small fault that is put into a right program, except for equivalent mutants (`bench/mutate.py`).
 
-`TILEAS_CASES=full` takes all mutants, otherwise every 25th of each kind.
+`TILEAS_CASES=full` takes all mutants, otherwise every 25th of each kind, from another one on with each `TILEAS_SEED`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bench.mutation.changes import Mutant, mutants
 from bench.mutation.judging import Outcome, judge
 from bench.mutation.programs import Program, right_programs
 from bench.mutation.reasons import reason
-from tests.support.corpora import FULL, corpus
+from tests.support.corpora import FULL, SEED, corpus
 from tests.support.ir import ROOT, parse
 from tileas_xdsl.checker.verdict.report import Report
 
@@ -59,9 +59,9 @@ OF_PAGE = {
 # All of them ----------------------------------------------------------------------------------------------------------
 
 
-@corpus(len(right_programs()))
+@corpus(lambda: len(right_programs()))
 def test_what_is_wrong_is_rejected_and_nothing_else() -> None:
-    judged = mutate.judgements(EVERY)
+    judged = mutate.judgements(EVERY, first=SEED % EVERY)
     wrong = [str(judgement) for judgement in judged if judgement.outcome in DECIDED_WRONGLY]
     assert not wrong, "\n".join(wrong)
     counts = Counter(judgement.outcome for judgement in judged)

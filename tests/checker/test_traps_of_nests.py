@@ -13,6 +13,7 @@ import pytest
 
 from tests.checker.nest_programs import PARTS, nest
 from tests.checker.test_decisions import RIGHT, proves
+from tests.support.corpora import nightly
 from tests.support.ir import parse
 from tileas_xdsl.checker.decisions import graph, prove
 from tileas_xdsl.checker.proof.outcomes import NoProofError
@@ -204,7 +205,13 @@ WITHIN = {
 """Places of stores in tiles from 0 to 1023, and the least extent that has them all."""
 
 
-@pytest.mark.parametrize(("index", "extent"), WITHIN.values(), ids=list(WITHIN))
+LONG = nightly("two proofs of half a million pairs of states")
+
+
+@pytest.mark.parametrize(
+    ("index", "extent"),
+    [pytest.param(*row, id=name, marks=[] if name == "by tile" else [LONG]) for name, row in WITHIN.items()],
+)
 def test_trap_6_rows_of_an_array_that_ends_behind_the_last_tile(index: str, extent: int) -> None:
     assert_proved(stored(str(extent), index, "%c1024"), [(0, 0), (0, 1)])
     assert not proves(stored(str(extent - 1), index, "%c1024"))

@@ -2,8 +2,12 @@
 Corpora of random programs: all of one with `TILEAS_CASES=full` (`make test-full`), otherwise a sample of it.
 
 A sample is a fair one: one program from each of as many equal parts of the corpus, at a place that `TILEAS_SEED` draws.
-The seed is 0 unless the environment says another one, so that two runs of one checkout run the same programs. Programs
-whose proof alone takes tens of seconds may be named as slow: they stand in the whole corpus only.
+The seed is 0 unless the environment says another one, so that two runs of one checkout run the same programs. `make
+test` takes the day of the year, and continuous integration always 0. Programs whose proof alone takes tens of seconds
+may be named as slow: they stand in the whole corpus only.
+
+`make test` (`TILEAS_CASES=sample`) takes parts of long parametrised tests besides (`tests/support/families.py`), and
+leaves out what is `nightly`. A run of a file by its name takes all members of all tests in it.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from typing import Any, TypeVar
 import pytest
 
 FULL = os.environ.get("TILEAS_CASES") == "full"
+SAMPLED = os.environ.get("TILEAS_CASES") == "sample"
 SEED = int(os.environ.get("TILEAS_SEED", "0"))
 
 T = TypeVar("T")
@@ -43,9 +48,19 @@ def draw(whole: Sequence[T], some: int, seed: int) -> list[T]:
     return [whole[generator.randrange(start, end)] for start, end in pairwise(edges) if end > start]
 
 
-def corpus(programs: int) -> pytest.MarkDecorator:
-    """A test that runs so many programs of a corpus; `make test-full` runs it, and has a row for it in its report."""
+def corpus(programs: int | Callable[[], int]) -> pytest.MarkDecorator:
+    """A test that runs so many programs of a corpus, for which the report of `make test-full` has a row."""
     return pytest.mark.corpus(programs)
+
+
+def nightly(reason: str) -> pytest.MarkDecorator:
+    """A test of more than 20 seconds of processor time, and why. `make test` has a smaller one that is like it."""
+    return pytest.mark.nightly(reason)
+
+
+def whole(reason: str) -> pytest.MarkDecorator:
+    """A test of which every run takes all members, however long they take, and why."""
+    return pytest.mark.whole(reason)
 
 
 def each(
