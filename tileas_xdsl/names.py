@@ -60,6 +60,10 @@ PASSES: dict[str, tuple[str, str]] = {
     "tileas-order-accesses": ("to_llvm.order_accesses", "OrderAccessesPass"),
     "convert-pipeline-to-nvvm": ("to_llvm.convert_pipeline_to_nvvm", "ConvertPipelineToNVVMPass"),
     "convert-nv-tileas-to-llvm": ("to_llvm.convert_nv_tileas_to_llvm", "ConvertNvTileASToLLVMPass"),
+    "convert-cuda-tile-to-nv-tileaa": (
+        "tile_ir.convert_cuda_tile_to_nv_tileaa",
+        "ConvertCudaTileToNvTileAAPass",
+    ),
     "convert-nvgpu-to-queue": ("queues.convert_nvgpu_to_queue", "ConvertNVGPUToQueuePass"),
     "convert-to-llvm": ("to_llvm.convert_to_llvm", "ConvertToLLVMPass"),
     "convert-queue-to-async": ("queues.convert_queue_to_async", "ConvertQueueToAsyncPass"),

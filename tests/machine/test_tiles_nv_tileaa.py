@@ -81,6 +81,22 @@ DIRECTED = {
 }
 
 
+def test_subnormal_numbers_are_flushed_where_asked() -> None:
+    tiny, half = np.array([1e-40, -1e-40, 1e-20, 1.0], np.float32), np.array([1.0, 1.0, 1e-20, 0.5], np.float32)
+    text = """func.func @f(%a: tensor<4xf32>, %b: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+      %r = nv_tileaa.mulf %a, %b attributes {flush_to_zero} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      %e = nv_tileaa.exp2 %b attributes {flush_to_zero} : (tensor<4xf32>) -> tensor<4xf32>
+      func.return %r, %e : tensor<4xf32>, tensor<4xf32>
+    }"""
+    product, power = run(parse(text), None, {"a": tiny, "b": half}).results
+    assert np.array_equal(product, [0, 0, 0, 0.5])
+    assert np.signbit(product).tolist() == [False, True, False, False]
+    assert np.array_equal(power, np.exp2(half))
+    small = np.array([-126.0, -127.0, -149.0, 1e-40], np.float32)
+    _, power = run(parse(text), None, {"a": tiny, "b": small}).results
+    assert np.array_equal(power, [2.0**-126, 0, 0, 1])
+
+
 @pytest.mark.parametrize("mode", ["zero", "negative_inf", "positive_inf"])
 @pytest.mark.parametrize("op", DIRECTED)
 def test_directed_rounding_brackets_the_exact_result(op: str, mode: str) -> None:

@@ -71,7 +71,7 @@ def small_modules_of_one_neighbour() -> list[Place]:
 
 # Control flow ---------------------------------------------------------------------------------------------------------
 
-FLOW_ROOMS = ("dialects/", "machine/meanings/", "transforms/to_llvm/", "transforms/rewriting/")
+FLOW_ROOMS = ("dialects/", "machine/meanings/", "transforms/to_llvm/", "transforms/rewriting/", "transforms/tile_ir/")
 
 
 def modules_that_name_terminators() -> list[Place]:

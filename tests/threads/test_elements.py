@@ -57,6 +57,65 @@ def test_what_stands_in_front_is_combined(case: tuple[tuple[int, ...], int, str,
     assert compared(text, lowered(text, variant), (0,), 256) == RIGHT
 
 
+FLUSHED = """func.func @f(%x: memref<?x?xf32>, %y: memref<?x?xf32>) {
+  %c0 = arith.constant 0 : index
+  %v = nv_tileaa.tiled_load %x[%c0, %c0] : (memref<?x?xf32>, index, index) -> tensor<16x32xf32>
+  %w = nv_tileaa.OP attributes {flush_to_zero} : (TYPES) -> tensor<16x32xf32>
+  nv_tileaa.tiled_store %y[%c0, %c0], %w : (memref<?x?xf32>, tensor<16x32xf32>, index, index) -> ()
+  func.return
+}"""
+NEAR_THE_LEAST = np.exp2(np.linspace(-160, 10, 512)).astype(np.float32).reshape(16, 32)
+
+
+@pytest.mark.parametrize("op", ["mulf %v, %v", "addf %v, %v", "sqrt %v", "fma %v, %v, %v"])
+def test_threads_flush_subnormal_numbers_as_tiles_do(op: str) -> None:
+    tile = "tensor<16x32xf32>"
+    text = FLUSHED.replace("OP", op).replace("TYPES", ", ".join([tile] * op.count("%v")))
+    signs = np.where((np.arange(512).reshape(16, 32) % 3 == 0) & ("sqrt" not in op), -1, 1).astype(np.float32)
+    numbers = {"x": NEAR_THE_LEAST * signs, "y": np.zeros((16, 32), np.float32)}
+    before = run(parse(text), None, numbers).arrays["y"]
+    after = run(lowered(text, ONE_AGENT), None, numbers).arrays["y"]
+    assert np.array_equal(before, np.asarray(after).reshape(16, 32))
+    assert not np.any((np.abs(before) < 2.0**-126) & (before != 0))
+
+
+def test_powers_of_two_are_flushed_in_threads() -> None:
+    text = FLUSHED.replace("OP", "exp2 %v").replace("TYPES", "tensor<16x32xf32>")
+    x = np.linspace(-160, 10, 512).astype(np.float32).reshape(16, 32)
+    after = run(lowered(text, ONE_AGENT), None, {"x": x, "y": np.zeros_like(x)}).arrays["y"]
+    expected = np.where(x < -126, 0, np.exp2(x))
+    assert np.allclose(np.asarray(after).reshape(16, 32), expected, rtol=2**-21, atol=0)
+
+
+def test_other_floats_are_not_flushed() -> None:
+    text = FLUSHED.replace("OP", "mulf %v, %v").replace("TYPES", "tensor<16x32xf32>, tensor<16x32xf32>")
+    with pytest.raises(RefusedError, match="flushes subnormal numbers of f16"):
+        lowered(text.replace("f32", "f16"), ONE_AGENT)
+
+
+@pytest.mark.parametrize("variant", [ONE_AGENT, BEFORE_TMA, AGENTS])
+def test_a_tile_of_an_array_with_more_axes_is_that_of_the_last_ones(variant: str) -> None:
+    array, tile = "memref<?x?x?xf16, strided<[?, ?, 1]>>", "tensor<64x64xf16, #nv_tileas.layout<smem>>"
+    text = f"""func.func @f(%x: {array}, %y: {array}, %z: memref<?x?x?xf32>, %n: index) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %r = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32>) {{
+    %a = nv_tileaa.tiled_load %x[%c1, %c0, %k] : ({array}, index, index, index) -> {tile}
+    %b = nv_tileaa.tiled_load %y[%c1, %k, %c0] : ({array}, index, index, index) -> {tile}
+    %d = nv_tileaa.dot %a, %b, %acc : ({tile}, {tile}, tensor<64x64xf32>) -> tensor<64x64xf32>
+    scf.yield %d : tensor<64x64xf32>
+  }}
+  nv_tileaa.tiled_store %z[%c1, %c0, %c0], %r : (memref<?x?x?xf32>, tensor<64x64xf32>, index, index, index) -> ()
+  func.return
+}}"""
+    x, y = (np.random.default_rng(seed).integers(-2, 3, (2, 64, 64)).astype(np.float16) for seed in (1, 2))
+    numbers = {"x": x, "y": y, "z": np.zeros((2, 64, 64), np.float32), "n": 1}
+    after = np.asarray(run(lowered(text, variant), None, numbers).arrays["z"]).reshape(2, 64, 64)
+    assert np.array_equal(after[1], x[1].astype(np.float32) @ y[1].astype(np.float32))
+    assert not after[0].any()
+
+
 def test_an_exclusive_scan_is_refused() -> None:
     text = """func.func @f(%x: memref<?xf32>) {
   %c0 = arith.constant 0 : index

@@ -24,11 +24,12 @@ from xdsl.utils.exceptions import PassFailedException
 
 from tileas_xdsl.backend.contract import Buffer, KernelContract, Number, Parameter, Pointer, TensorMap
 from tileas_xdsl.backend.llvm_ir.attributes import is_kernel
+from tileas_xdsl.dialects.array_numbers import NAME, NUMBER
 from tileas_xdsl.dialects.tensor_maps import TensorMapError, tensor_map_of
 from tileas_xdsl.dialects.upstream import address_space
 
-NAME, TYPE, NUMBER = "tileas.name", "tileas.type", "tileas.number"
-"""Attributes of a kernel's arguments: its name in the program, the type of the buffer, which number of it this is."""
+TYPE = "tileas.type"
+"""The attribute of a kernel's argument that says the type of a buffer."""
 SHARED_BYTES = "tileas.shared_bytes"
 """The attribute of a kernel that says how much shared memory of open size it needs."""
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from tileas_xdsl.backend.contract import BUFFER_ALIGNMENT, Buffer, KernelContract, Number, Parameter, Pointer, TensorMap
+from tileas_xdsl.dialects.array_numbers import number_in as number_in_array
 from tileas_xdsl.kernels.arrays import Array, array_of, dense
 from tileas_xdsl.machine.arguments import ArgumentError
 
@@ -170,15 +171,8 @@ def require_whole_clusters(contract: KernelContract, grid: Grid) -> None:
 
 
 def number_of(parameter: Number, array: Array) -> int:
-    """The number of an array that a parameter is: `size 0`, `stride 1`, `offset`."""
-    what, _, axis = (parameter.of or "").partition(" ")
-    match what:
-        case "size":
-            return array.shape[int(axis)]
-        case "stride":
-            return array.strides[int(axis)]
-        case _:
-            return 0
+    """The number of an array that a parameter is: `size 0`, `stride 1`, `offset`, `tiles 1 by 64`."""
+    return number_in_array(parameter.of or "offset", array.shape, array.strides)
 
 
 # The grid -------------------------------------------------------------------------------------------------------------

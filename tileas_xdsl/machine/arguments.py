@@ -31,6 +31,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region
 
 from tileas_xdsl.diagnostics import Error
+from tileas_xdsl.dialects.array_numbers import number_in, numbers_of
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.core.meaning import facts_of, load_dialect
 from tileas_xdsl.machine.core.memory import MemoryObject, View, require_addressable
@@ -303,6 +304,8 @@ def bind_arguments(
     assert block is not None
     wanted = {argument_at(body, name): value for name, value in given.items()}
     names = _names_in(block).names
+    if with_data:
+        wanted |= _computed_of_arrays(body, wanted)
     bound = [
         _bind(argument, name, wanted.get(argument), with_data, dynamic_size)
         for argument, name in zip(block.args, names, strict=True)
@@ -310,6 +313,22 @@ def bind_arguments(
     for first, second in aliases:
         _let_overlap(bound, argument_at(body, first), argument_at(body, second))
     return bound
+
+
+def _computed_of_arrays(body: Region, given: Mapping[BlockArgument, Any]) -> dict[BlockArgument, Any]:
+    """The arguments that are numbers of arrays which are given, as a launch computes them, and are not given."""
+    function, block = body.parent_op(), body.first_block
+    assert block is not None
+    found: dict[BlockArgument, Any] = {}
+    if function is None:
+        return found
+    for place, (name, number) in numbers_of(function).items():
+        value = given.get(argument_at(body, name))
+        if block.args[place] not in given and isinstance(value, np.ndarray):
+            array = cast(Array, value)
+            strides = [stride // array.itemsize for stride in array.strides]
+            found[block.args[place]] = number_in(number, array.shape, strides)
+    return found
 
 
 def symbolic_arguments(

@@ -87,4 +87,6 @@ def _place(store: TiledStoreOp, dimension: int) -> TileAxis | None:
     base, kind = store.base, store.value.type
     if not isinstance(base, BlockArgument) or not isinstance(kind, TensorType):
         return None
-    return TileAxis(base.index, dimension, cast("TensorType[Attribute]", kind).get_shape()[dimension])
+    shape = cast("TensorType[Attribute]", kind).get_shape()
+    whole = (1,) * (len(store.indices) - len(shape)) + shape
+    return TileAxis(base.index, dimension, whole[dimension])

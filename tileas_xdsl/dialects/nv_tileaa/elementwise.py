@@ -27,6 +27,7 @@ from xdsl.dialects.builtin import (
     Float64Type,
     FloatTF32Type,
     IntegerAttr,
+    UnitAttr,
     i1,
 )
 from xdsl.ir import Attribute
@@ -75,6 +76,8 @@ class FloatUnaryOp(ElementwiseOp, ABC):
     operand = operand_def(T)
     result = result_def(T)
     rounding_mode = opt_prop_def(RoundingModeAttr)
+    flush_to_zero = opt_prop_def(UnitAttr)
+    """Subnormal operands and results are zeros of their sign (PTX ISA, `.ftz`)."""
 
     traits = traits_def(ReadsViews())
 
@@ -88,6 +91,8 @@ class FloatBinaryOp(ElementwiseOp, ABC):
     rhs = operand_def(T)
     result = result_def(T)
     rounding_mode = opt_prop_def(RoundingModeAttr)
+    flush_to_zero = opt_prop_def(UnitAttr)
+    """Subnormal operands and results are zeros of their sign (PTX ISA, `.ftz`)."""
 
     traits = traits_def(ReadsViews())
 
@@ -137,6 +142,8 @@ class FmaOp(ElementwiseOp):
     c = operand_def(T)
     result = result_def(T)
     rounding_mode = opt_prop_def(RoundingModeAttr)
+    flush_to_zero = opt_prop_def(UnitAttr)
+    """Subnormal operands and results are zeros of their sign (PTX ISA, `.ftz`)."""
 
     traits = traits_def(ReadsViews())
 

@@ -331,6 +331,13 @@ def _exact_fma(a: float, b: float, c: float) -> float:
 
 
 @quietly
+def flushed(array: Any) -> Array:
+    """Zeros of the same sign instead of the subnormal numbers of f32."""
+    numbers = np.asarray(array)
+    tiny = np.finfo(np.float32).tiny
+    return np.where(np.abs(numbers) < tiny, np.copysign(np.zeros_like(numbers), numbers), numbers)
+
+
 def fused_multiply_add(a: Array, b: Array, c: Array) -> Array:
     """a * b + c for arrays of one float type, rounded once."""
     if a.dtype == np.float64:

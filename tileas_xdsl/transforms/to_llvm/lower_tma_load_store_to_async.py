@@ -253,9 +253,9 @@ def _store(copy: TensorCopy, descriptor: MakeTiledTmaDescOp) -> None:
 
 
 def _coordinates(access: Access, extents: Sequence[int]) -> list[SSAValue]:
-    """The first element of the tile at these coordinates."""
-    found: list[SSAValue] = []
-    for index, extent in zip(access.indices, extents, strict=True):
+    """The first element of the tile at these coordinates; its extent along leading dimensions may be 1, unsaid."""
+    found: list[SSAValue] = list(access.indices[: len(access.indices) - len(extents)])
+    for index, extent in zip(access.indices[len(found) :], extents, strict=True):
         constant = arith.ConstantOp(IntegerAttr.from_index_int_value(extent))
         product = arith.MuliOp(index, constant.result)
         Rewriter.insert_op([constant, product], InsertPoint.before(access))

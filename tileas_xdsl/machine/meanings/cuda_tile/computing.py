@@ -34,6 +34,7 @@ from tileas_xdsl.machine.tiles.numerics import (
     bits_of,
     choose,
     float_to_integer,
+    flushed,
     from_bits,
     fused_multiply_add,
     integer_to_float,
@@ -123,16 +124,10 @@ ARITHMETIC: dict[str, tuple[Callable[..., Any], str]] = {
 }
 
 
-def _flushed(array: Array) -> Array:
-    """Zeros of the same sign instead of subnormal numbers."""
-    tiny = np.finfo(np.float32).tiny
-    return np.where(np.abs(array) < tiny, np.copysign(np.zeros_like(array), array), array)
-
-
 def _with_flush(op: TileIROp, compute: Callable[..., Any], *arrays: Array) -> Array:
     if not op.flag("flush_to_zero"):
         return np.asarray(compute(*arrays))
-    return _flushed(np.asarray(compute(*map(_flushed, arrays))))
+    return flushed(np.asarray(compute(*map(flushed, arrays))))
 
 
 def _arithmetic(name: str) -> None:

@@ -28,6 +28,7 @@ from tileas_xdsl.machine.tiles.numerics import (
     as_unsigned,
     bits_of,
     element_of,
+    flushed,
     from_bits,
     fused_multiply_add,
     is_array,
@@ -89,8 +90,11 @@ def rounding_mode(op: Operation) -> str | None:
 def _float(compute: Compute, residual: Residual | None) -> Compute:
     @quietly
     def meaning(_agent: Agent, op: Operation, *operands: Any) -> Any:
-        nearest = np.asarray(compute(*operands))
-        result = np.asarray(rounded(nearest, rounding_mode(op), residual, operands))
+        flushes = "flush_to_zero" in op.properties
+        taken = tuple(map(flushed, operands)) if flushes else operands
+        nearest = np.asarray(compute(*taken))
+        result = np.asarray(rounded(nearest, rounding_mode(op), residual, taken))
+        result = flushed(result) if flushes else result
         return result if is_array(operands[0]) else result[()]
 
     return meaning

@@ -19,8 +19,9 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Region
 
-from tileas_xdsl.backend.launch import NAME, NUMBER, TYPE
+from tileas_xdsl.backend.launch import TYPE
 from tileas_xdsl.diagnostics import refuse
+from tileas_xdsl.dialects.array_numbers import NAME, NUMBER
 from tileas_xdsl.dialects.tensor_maps import TENSOR_MAP
 from tileas_xdsl.transforms.to_llvm.lowering.control import all_types, lower_blocks
 from tileas_xdsl.transforms.to_llvm.lowering.state import start

@@ -25,6 +25,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from tileas_xdsl.analysis.threads.tiles import SMALL_FLOATS, Tile, tile_of
 from tileas_xdsl.dialects.nv_tileaa import elementwise
+from tileas_xdsl.dialects.nv_tileaa.attributes import RoundingModeAttr
 from tileas_xdsl.dialects.nv_tileaa.structure import SplatOp
 from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.transforms.to_llvm.tiles.control import same
@@ -122,19 +123,63 @@ def _kept(op: Operation) -> dict[str, Attribute]:
 
 @rule(*ELSEWHERE)
 def _computed_elsewhere(op: Operation, threads: Threads) -> None:
-    make = ELSEWHERE[type(op)]
-    if not _is_tile(op.results[0]):
-        threads.give(op.results[0], threads.result(make(*[threads.of(operand) for operand in op.operands])))
+    def build(operands: list[SSAValue], _: Attribute) -> SSAValue:
+        return _computed_number(op, threads, operands)
+
+    if _is_tile(op.results[0]):
+        _each(threads, op, build, whole=True)
         return
-    _each(threads, op, lambda operands, _: threads.result(make(*operands)), whole=True)
+    threads.give(op.results[0], build([threads.of(operand) for operand in op.operands], op.results[0].type))
+
+
+def _computed_number(op: Operation, threads: Threads, operands: list[SSAValue]) -> SSAValue:
+    make = ELSEWHERE[type(op)]
+    if "flush_to_zero" not in op.properties:
+        return threads.result(make(*operands))
+    if not isinstance(op, elementwise.Exp2Op):  # two to the power of a subnormal number rounds to 1
+        operands = [_flushed(threads, operand) for operand in operands]
+    return _flushed(threads, threads.result(make(*operands)))
+
+
+LEAST_NORMAL = 2.0**-126
+"""The least number of f32 that is not subnormal."""
+
+
+def _flushed(threads: Threads, value: SSAValue) -> SSAValue:
+    """A zero of the same sign instead of a subnormal number."""
+    least, zero = (threads.result(arith.ConstantOp(FloatAttr(number, f32))) for number in (LEAST_NORMAL, 0.0))
+    is_subnormal = threads.result(arith.CmpfOp(threads.result(math.AbsFOp(value)), least, "olt"))
+    return threads.result(arith.SelectOp(is_subnormal, threads.result(arith.MulfOp(value, zero)), value))
+
+
+WITHIN_REACH = ("nearest_even", "approx", "full")
+"""The roundings that the nearest number satisfies."""
 
 
 @refusal(*ELSEWHERE)
 def _rounds_otherwise(op: Operation) -> tuple[str, str] | None:
     mode = op.properties.get("rounding_mode")
-    if mode is None or str(mode).find("nearest") >= 0:
-        return no_numbers(op)
-    return f"rounds as {mode} says", "leave the rounding mode out: to the nearest"
+    if isinstance(mode, RoundingModeAttr) and mode.data.value not in WITHIN_REACH:
+        return f"rounds as {mode} says", "leave the rounding mode out: to the nearest"
+    kind = op.operands[0].type
+    element = cast("TensorType[Attribute]", kind).element_type if _is_tile(op.operands[0]) else kind
+    if "flush_to_zero" in op.properties and element != f32:
+        return f"flushes subnormal numbers of {element}", "flush those of f32 only"
+    return no_numbers(op)
+
+
+@rule(elementwise.BitcastOp)
+def _reread(op: elementwise.BitcastOp, threads: Threads) -> None:
+    """The same bits of each element."""
+    if not _is_tile(op.result):
+        threads.give(op.result, cast_bits(threads, threads.of(op.source), op.result.type))
+        return
+    _each(threads, op, lambda operands, kind: cast_bits(threads, operands[0], kind), whole=False)
+
+
+@refusal(elementwise.BitcastOp)
+def _of_addresses(op: elementwise.BitcastOp) -> tuple[str, str] | None:
+    return no_numbers(op)
 
 
 @rule(elementwise.FpToFpOp)

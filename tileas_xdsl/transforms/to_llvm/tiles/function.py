@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects import arith, func, llvm
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, MemRefType, TensorType, i8, i32
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, MemRefType, StringAttr, TensorType, i8, i32
 from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -12,6 +12,7 @@ from tileas_xdsl.analysis.threads.products import product_ages
 from tileas_xdsl.backend.launch import SHARED_BYTES
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.diagnostics import refuse as refuse_op
+from tileas_xdsl.dialects.array_numbers import NAME, NUMBER, numbers_of
 from tileas_xdsl.dialects.nv_tileaa.compute import BlockTileOp, ReduceOp, ScanOp
 from tileas_xdsl.dialects.nv_tileaa.structure import GenerateOp
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, ViewOp
@@ -117,11 +118,17 @@ def lowered(function: func.FuncOp, target: str) -> tuple[func.FuncOp, llvm.Globa
 
 
 def _attributes(function: func.FuncOp) -> ArrayAttr[DictionaryAttr] | None:
-    """What the machine and the host are told of tensor maps among the arguments; None where there are none."""
-    maps = [described_by(argument) for argument in function.args]
-    if not any(maps):
-        return None
-    return ArrayAttr(DictionaryAttr({TENSOR_MAP: map_.attribute} if map_ is not None else {}) for map_ in maps)
+    """
+    What the machine and the host are told of tensor maps and of numbers of arrays among the arguments; None where there
+    are none.
+    """
+    numbers = numbers_of(function)
+    said: list[dict[str, Attribute]] = []
+    for argument in function.args:
+        map_, number = described_by(argument), numbers.get(argument.index)
+        maps: dict[str, Attribute] = {TENSOR_MAP: map_.attribute} if map_ is not None else {}
+        said.append(maps if number is None else {NAME: StringAttr(number[0]), NUMBER: StringAttr(number[1])})
+    return ArrayAttr(map(DictionaryAttr, said)) if any(said) else None
 
 
 def _refuse_too_much(function: func.FuncOp, memory: SharedMemory, most: int) -> None:

@@ -99,18 +99,24 @@ class Window:
         bits: int,
         in_bounds: Sequence[bool] | None,
     ) -> Window:
-        """The tile at tile coordinates. `in_bounds`: along which axes the program promises that it lies inside."""
-        starts = [
+        """
+        The tile at tile coordinates, of extent 1 along leading axes that it does not have. `in_bounds`: along which
+        axes the program promises that it lies inside.
+        """
+        leading = len(coordinates) - len(shape)
+        starts = list(coordinates[:leading])
+        starts += [
             threads.compute(arith.MuliOp, coordinate, extent)
-            for coordinate, extent in zip(coordinates, shape, strict=True)
+            for coordinate, extent in zip(coordinates[leading:], shape, strict=True)
         ]
-        promised = [False] * len(shape) if in_bounds is None else list(in_bounds)
+        promised = [False] * len(starts) if in_bounds is None else list(in_bounds)
         return Window(threads, array, tuple(starts), tuple(not each for each in promised), bits)
 
     def places(self, own: Sequence[SSAValue]) -> list[SSAValue]:
         """The indices of the element at `own` (along each axis of the tile)."""
-        threads = self.threads
-        return [threads.compute(arith.AddiOp, start, number) for start, number in zip(self.starts, own, strict=True)]
+        threads, leading = self.threads, len(self.starts) - len(own)
+        inner = zip(self.starts[leading:], own, strict=True)
+        return [*self.starts[:leading], *(threads.compute(arith.AddiOp, start, number) for start, number in inner)]
 
     def pointer(self, places: Sequence[SSAValue]) -> SSAValue:
         """The address of an element."""

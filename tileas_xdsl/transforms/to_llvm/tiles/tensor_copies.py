@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from typing import cast
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import MemRefType, NoneAttr, i32
+from xdsl.dialects.builtin import MemRefType, i32
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
@@ -56,15 +56,20 @@ BEFORE = "run lower-tma-load-store-to-async and tileas-attach-tma-desc-args befo
 
 
 def map_of(array: Attribute, copied: Attribute) -> TensorMap:
-    """The map by which a tile of an array is copied. Raises `TensorMapError` where TMA does not copy it."""
+    """
+    The map by which a tile of an array is copied; the host says how far apart rows are, and a tile of lower rank has an
+    extent of 1 along the leading dimensions. Raises `TensorMapError` where TMA does not copy it.
+    """
     tile, form = tile_of(copied), form_of(copied)
     box = None if tile is None else box_of(tile.layout, tile.bits)
     if tile is None or box is None or not isinstance(form, Swizzled) or not isinstance(array, MemRefType):
         raise TensorMapError(f"is copied as {copied}, which is no boxes of TMA")
     described = cast("MemRefType[Attribute]", array)
-    if not isinstance(described.layout, NoneAttr):
+    strides = described.get_strides()
+    if strides is None or strides[-1] != 1 or described.get_offset() != 0:
         raise TensorMapError(f"is a {described}, and the host describes arrays whose rows are dense")
-    return TensorMap(described, box, form.width)
+    rows = MemRefType(described.element_type, described.get_shape())
+    return TensorMap(rows, (1,) * (len(rows.get_shape()) - len(box)) + box, form.width)
 
 
 def is_stored_by_tma(op: Operation) -> bool:

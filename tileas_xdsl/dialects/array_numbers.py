@@ -1,0 +1,47 @@
+"""
+Arguments that are numbers of an array, which whoever calls a kernel computes of the array.
+
+    func.func @f(%a: memref<?x?xf16>, %n: index {tileas.name = "a", tileas.number = "tiles 1 by 64"})
+
+`size K` is the extent along dimension K, `stride K` the distance of neighbours along it, in elements, and
+`tiles K by N` the number of tiles of N elements that cover the dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import ceil
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
+from xdsl.ir import Attribute, Operation
+
+NAME, NUMBER = "tileas.name", "tileas.number"
+"""Attributes of an argument: which array it is a number of, and which number."""
+
+
+def number_in(number: str, shape: Sequence[int], strides: Sequence[int]) -> int:
+    """The number `size 0`, `stride 1`, `tiles 1 by 64` of an array; 0 for any other word (`offset`)."""
+    what, *rest = number.split()
+    match what:
+        case "size":
+            return shape[int(rest[0])]
+        case "stride":
+            return strides[int(rest[0])]
+        case "tiles":
+            return ceil(shape[int(rest[0])] / int(rest[2]))
+        case _:
+            return 0
+
+
+def numbers_of(function: Operation) -> Mapping[int, tuple[str, str]]:
+    """Place of an argument of `function` -> the name of the array that it is a number of, and which number."""
+    given = function.properties.get("arg_attrs")
+    found: dict[int, tuple[str, str]] = {}
+    listed = cast("ArrayAttr[Attribute]", given).data if isinstance(given, ArrayAttr) else ()
+    for place, each in enumerate(listed):
+        said: Mapping[str, Attribute] = each.data if isinstance(each, DictionaryAttr) else {}
+        name, number = said.get(NAME), said.get(NUMBER)
+        if isinstance(name, StringAttr) and isinstance(number, StringAttr):
+            found[place] = name.data, number.data
+    return found

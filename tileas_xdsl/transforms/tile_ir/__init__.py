@@ -1,0 +1,1 @@
+"""Passes on `cuda_tile`, the IR of tile kernels that cuTile Python writes."""

@@ -1,0 +1,211 @@
+"""Shapes, products, reductions and scans."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import DenseArrayBase, Float32Type, IntegerAttr, TensorType, i32, i64
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from tileas_xdsl.dialects.cuda_tile.base import TileIROp
+from tileas_xdsl.dialects.nv_tileaa.attributes import Signedness, SignednessAttr
+from tileas_xdsl.dialects.nv_tileaa.compute import DotOp, ReduceOp, ScanOp
+from tileas_xdsl.dialects.nv_tileaa.regions import YieldOp
+from tileas_xdsl.dialects.nv_tileaa.structure import CatOp, ExtractOp, ExtractSliceOp, GenerateOp, PermuteOp
+from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.elementwise import as_number
+from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.state import (
+    CONVERT,
+    INDEX,
+    Conversion,
+    converts,
+    held,
+    kept_axes,
+    shape_of,
+    tile_shape,
+)
+
+
+def _number(op: TileIROp, name: str) -> int:
+    return cast("IntegerAttr[Any]", op.properties[name]).value.data
+
+
+def _whole(to: Conversion, value: SSAValue) -> SSAValue:
+    """A tile with all its axes."""
+    return to.reshaped(to.value(value), shape_of(value))
+
+
+def _give_whole(to: Conversion, op: TileIROp, value: SSAValue) -> None:
+    """The result is a tile with all its axes, and is held as such tiles are."""
+    to.give(op, to.reshaped(value, held(shape_of(op.results[0]))))
+
+
+# Shapes ---------------------------------------------------------------------------------------------------------------
+
+
+@converts("reshape")
+def _reshape(to: Conversion, op: TileIROp) -> None:
+    value, shape = to.value(op.operands[0]), shape_of(op.results[0])
+    if shape:
+        to.give(op, to.reshaped(value, held(shape)))
+        return
+    to.give(op, scalar(to, value))
+
+
+def scalar(to: Conversion, value: SSAValue) -> SSAValue:
+    """The only element of a tile, as a number."""
+    if not isinstance(value.type, TensorType):
+        return value
+    places = [to.result(arith.ConstantOp(IntegerAttr(0, INDEX))) for _ in tile_shape(value)]
+    kind = cast("TensorType[Any]", value.type).element_type
+    return to.result(ExtractOp.create(operands=[value, *places], result_types=[kind]))
+
+
+@converts("broadcast")
+def _broadcast(to: Conversion, op: TileIROp) -> None:
+    source, result = op.operands[0], op.results[0]
+    to.give(op, to.spread(to.value(source), shape_of(source), shape_of(result)))
+
+
+@converts("permute")
+def _permute(to: Conversion, op: TileIROp) -> None:
+    order = [int(axis) for axis in cast("DenseArrayBase[Any]", op.properties["permutation"]).get_values()]
+    _give_whole(to, op, permuted(to, _whole(to, op.operands[0]), order))
+
+
+def permuted(to: Conversion, value: SSAValue, order: list[int]) -> SSAValue:
+    """Axis i of what comes out is axis `order[i]` of `value`."""
+    if order == sorted(order):
+        return value
+    kind, shape = cast("TensorType[Any]", value.type), tile_shape(value)
+    result = TensorType(kind.element_type, [shape[axis] for axis in order], kind.encoding)
+    said = {"permutation": DenseArrayBase.from_list(i64, order)}
+    return to.result(PermuteOp.create(operands=[value], result_types=[result], properties=said))
+
+
+@converts("cat")
+def _cat(to: Conversion, op: TileIROp) -> None:
+    operands = [_whole(to, operand) for operand in op.operands]
+    kind = TensorType(cast("TensorType[Any]", operands[0].type).element_type, shape_of(op.results[0]))
+    said = {"axis": IntegerAttr(_number(op, "dim"), i32)}
+    _give_whole(to, op, to.result(CatOp.create(operands=operands, result_types=[kind], properties=said)))
+
+
+@converts("extract")
+def _extract(to: Conversion, op: TileIROp) -> None:
+    source, shape = _whole(to, op.operands[0]), shape_of(op.results[0])
+    offsets = [
+        to.scaled(to.index(index, is_signed=False), extent)
+        for index, extent in zip(op.group("indices"), shape, strict=True)
+    ]
+    kind = TensorType(cast("TensorType[Any]", source.type).element_type, shape)
+    made = ExtractSliceOp.build(operands=[source, offsets, [], []], result_types=[kind])
+    _give_whole(to, op, to.result(made))
+
+
+@converts("iota")
+def _count(to: Conversion, op: TileIROp) -> None:
+    kind = to.type(op.results[0].type)
+    assert isinstance(kind, TensorType)
+    to.give(op, generated(to, cast("TensorType[Any]", kind), 0))
+
+
+def generated(to: Conversion, kind: TensorType[Any], axis: int) -> SSAValue:
+    """The coordinate of each element along an axis."""
+    rank = len(kind.get_shape())
+    body = Block(arg_types=[TensorType(i32, [])] * rank)
+    with to.at(body):
+        number: SSAValue = body.args[axis]
+        if kind.element_type != i32:
+            number = as_number(
+                to, to.result(ExtractOp.create(operands=[number], result_types=[i32])), kind.element_type
+            )
+        to.add(YieldOp.create(operands=[number]))
+    return to.result(GenerateOp.create(result_types=[kind], regions=[Region(body)]))
+
+
+# Products -------------------------------------------------------------------------------------------------------------
+
+
+@converts("mmaf", "mmai")
+def _multiply(to: Conversion, op: TileIROp) -> None:
+    a, b, c = (to.value(op.operand(name)) for name in ("lhs", "rhs", "acc"))
+    m, n = shape_of(op.results[0])[-2:]
+    k = shape_of(op.operand("lhs"))[-1]
+    batch = shape_of(op.results[0])[:-2] if len(held(shape_of(op.results[0]))) == 3 else ()
+    a, b, c = to.reshaped(a, (*batch, m, k)), to.reshaped(b, (*batch, k, n)), to.reshaped(c, (*batch, m, n))
+    element = cast("TensorType[Any]", c.type).element_type
+    if element != i32 and not isinstance(element, Float32Type):
+        to.refuse(op, f"accumulates in {op.results[0].type}", "accumulate in f32")
+    said = {
+        f"signedness_{letter}": SignednessAttr(Signedness(op.word(name)))
+        for letter, name in (("a", "signedness_lhs"), ("b", "signedness_rhs"))
+        if op.word(name)
+    }
+    made = DotOp.build(operands=[a, b, c, None, None], result_types=[c.type], properties=said)
+    to.give(op, to.reshaped(to.result(made), held(shape_of(op.results[0]))))
+
+
+# Reductions -----------------------------------------------------------------------------------------------------------
+
+
+@converts("reduce")
+def _reduce(to: Conversion, op: TileIROp) -> None:
+    if len(op.operands) > 1:
+        to.refuse(op, f"combines {len(op.operands)} tiles at once, as argmax does", "reduce one tile at a time")
+    axis, shape = _number(op, "dim"), shape_of(op.operands[0])
+    source = to.value(op.operands[0])
+    if shape[axis] == 1:
+        left = source
+    else:
+        place = kept_axes(shape).index(axis)
+        kind = cast("TensorType[Any]", source.type)
+        rest = [extent for number, extent in enumerate(kind.get_shape()) if number != place]
+        result = TensorType(kind.element_type, rest) if rest else kind.element_type
+        made = ReduceOp.create(
+            operands=[source],
+            result_types=[result],
+            properties={"axis": IntegerAttr(place, i32)},
+            regions=[_combiner(to, op)],
+        )
+        left = to.result(made)
+    wanted = shape_of(op.results[0])
+    to.give(op, to.reshaped(left, held(wanted)) if wanted else scalar(to, left))
+
+
+@converts("scan")
+def _scan(to: Conversion, op: TileIROp) -> None:
+    if len(op.operands) > 1:
+        to.refuse(op, f"combines {len(op.operands)} tiles at once", "scan one tile at a time")
+    if _number(op, "reverse"):
+        to.refuse(op, "goes backwards, which scans below do not", "reverse the tile by its indices before")
+    source = _whole(to, op.operands[0])
+    made = ScanOp.create(
+        operands=[source],
+        result_types=[source.type],
+        properties={"axis": IntegerAttr(_number(op, "dim"), i32)},
+        regions=[_combiner(to, op)],
+    )
+    _give_whole(to, op, to.result(made))
+
+
+def _combiner(to: Conversion, op: TileIROp) -> Region:
+    """The region of a reduction: Tile IR hands over the element first, and `nv_tileaa` what is combined so far."""
+    before = op.regions[0].block
+    element = to.type(before.args[0].type)
+    block = Block(arg_types=[element, element])
+    to.values[before.args[0]], to.values[before.args[1]] = block.args[1], block.args[0]
+    with to.at(block):
+        for inner in before.ops:
+            if inner is before.last_op:
+                to.add(YieldOp.create(operands=[to.value(inner.operands[0])]))
+            else:
+                _convert_inner(to, inner)
+    return Region(block)
+
+
+def _convert_inner(to: Conversion, inner: Operation) -> None:
+    outer, to.current = to.current, inner
+    assert isinstance(inner, TileIROp)
+    CONVERT[type(inner)](to, inner)
+    to.current = outer
