@@ -545,6 +545,40 @@ def test_relaxed_proxy_forgives_no_write_without_fence(check: Run) -> None:
     assert check(text, "--relaxed-proxy")[0] == VIOLATION
 
 
+PROLOGUE = """{}func.func @k(%K: index, %x: memref<?xf32>, %s: memref<64xf32, 3>) {{
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %copy = nvgpu.device_async_copy %x[%c0], %s[%c0], 4 : memref<?xf32> to memref<64xf32, 3>
+  %token = nvgpu.device_async_create_group %copy
+  scf.for %k = %c0 to %K step %c64 {{
+    nvgpu.device_async_wait %token
+  }}
+  %v = memref.load %s[%c0] : memref<64xf32, 3>
+  func.return
+}}
+"""
+
+
+def test_preconditions_leave_out_calls(check: Run) -> None:
+    assert check(PROLOGUE.format(""))[0] == VIOLATION
+    for text, options in (
+        (PROLOGUE.format(""), ["--assume", "K >= 1", "--assume", "K % 64 == 0"]),
+        (PROLOGUE.format("// tileas: assume K >= 1 and K % 64 == 0\n"), []),
+        (PROLOGUE.format("// tileas: assume K >= 1\n"), ["--assume", "K % 64 == 0"]),
+    ):
+        status, out, _ = check(text, *options)
+        assert status == SAFE
+        assert out.startswith("safe for every trip count; assumed: ")
+        assert {"K >= 1", "K % 64 == 0"} <= set(re.split("[:;,] ", out.strip()))
+
+
+def test_a_precondition_that_is_none_is_one_line(check: Run) -> None:
+    status, out, err = check(PROLOGUE.format(""), "--assume", "K is even")
+    assert (status, out) == (2, "")
+    assert err.startswith("<stdin>: error: the precondition 'K is even' is not read; write one as K >= 1")
+    assert len(err.splitlines()) == 1
+
+
 def test_bytes_of_the_input_cannot_steer_the_terminal(check: Run) -> None:
     """An escape byte where it does not parse, in a comment that is quoted, and in the name of an op."""
     broken = check("func.func @f() {\n  %c = arith.constant 0 \x1b[2J: i32\n  func.return\n}\n")

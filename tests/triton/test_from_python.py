@@ -54,6 +54,17 @@ def test_a_mistake_is_named_by_its_python_line() -> None:
     assert str(report).startswith("fenced_stores for sm_90:\n")
 
 
+def test_options_of_the_check_reach_it() -> None:
+    """All of them, beside those of Triton; what a kernel is launched in takes the same."""
+    given: Any = {"constexprs": TILES, "target": "sm_80", "num_stages": 2, "judge_waits": False}
+    report = tx.check(triton_kernels.matmul, signature=MATMUL, assume=["K >= 1"], trip_counts=[0, 1], **given)
+    assert "K >= 1" in report.assumed
+    assert "for every trip count" not in report.text
+    with tx.checking("sm_80", assume=["K > 1"], judge_waits=False) as launches:
+        launch_matmul(lambda kernel, grid, args, **options: kernel[grid](*args, **options), **TILES)
+    assert "K > 1" in launches.reports[0].assumed
+
+
 def test_options_and_hints_reach_the_compiler() -> None:
     """With strides that 16 divides, rows are copied asynchronously; with 8 warps, and as many stages as asked for."""
     aligned = {**MATMUL, **dict.fromkeys(("N", "K", "sam", "sbk"), "i32:16")}

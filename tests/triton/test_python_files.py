@@ -260,3 +260,19 @@ def test_results_have_the_shapes_and_types_of_torch() -> None:
     assert half.to(device=GPU, dtype=TYPES["bfloat16"]).dtype is TYPES["bfloat16"]
     assert half.normal_(0, 1).shape == half.shape
     assert half.exp().shape == half.shape
+
+
+# Preconditions --------------------------------------------------------------------------------------------------------
+
+
+def test_comments_of_a_kernel_state_its_preconditions(check: Check) -> None:
+    """Those of one kernel are not about another one."""
+    other = "@triton.jit\ndef other(x_ptr, m):\n    tl.store(x_ptr, 1.0)\n\n"
+    stated = HEAD.replace("    for i", "    # tileas: assume n >= 16 and n % 16 == 0\n    for i")
+    status, out, _ = check(f"{stated}{other}{RIGHT}other[(1,)](torch.ones(64), 64)\n")
+    assert status == 0
+    first, second = (line for line in out.splitlines() if line.startswith("safe"))
+    assert "n >= 16, n % 16 == 0" in first
+    assert "n >= 16" not in second
+    status, out, _ = check(f"{HEAD}{RIGHT}", "--assume", "n > 8")
+    assert (status, "n > 8" in out) == (0, True)

@@ -100,6 +100,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--may-alias", metavar="A,B", action="append", default=[], help="these array arguments may be one array"
     )
     parser.add_argument(
+        "--assume",
+        metavar="CONDITION",
+        action="append",
+        default=[],
+        help="check only calls that keep this: 'K >= 1', 'K %% 64 == 0', 'N >= K', 'M == N', or several with 'and'",
+    )
+    parser.add_argument(
         "--assume-pure",
         metavar="OP",
         action="append",
@@ -213,6 +220,7 @@ def _report(
             capture=arguments.capture,
             args=fixed,
             may_alias=aliases,
+            assume=[*arguments.assume, *given.preconditions],
             assume_pure=arguments.assume_pure,
             relaxed_proxy=arguments.relaxed_proxy,
             threads=arguments.threads,

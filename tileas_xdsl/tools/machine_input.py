@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 
+from tileas_xdsl.checker.verdict.preconditions import stated_in
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.arguments import ArgumentError, public_functions
 from tileas_xdsl.machine.core.deadline import TimeUpError
@@ -40,6 +41,8 @@ class Input:
     """What it is called where there are several: `matmul for sm_90`."""
     complaint: InputError | None = None
     """Why there is nothing to be checked."""
+    preconditions: Sequence[str] = ()
+    """What its source states of its arguments."""
 
 
 def read_input(path: str, *, allow_unregistered: bool = False) -> Input:
@@ -64,7 +67,8 @@ def read_kernels(
     text = read_text(path)
     if arguments is not None and is_ptx(path, text):
         module = module_of_ptx(text, path, options_of(arguments), asked_function(arguments))
-        return [Input(module, Source(name, text), public_functions(module)[0] if arguments.function else None)]
+        function = public_functions(module)[0] if arguments.function else None
+        return [Input(module, Source(name, text), function, preconditions=stated_in(text))]
     if is_dump(text):
         texts = [dumped.text for dumped in kernels_in(text, stage)]
     elif stage is not None:
@@ -74,7 +78,7 @@ def read_kernels(
     inputs: list[Input] = []
     for each in texts:
         module = parse_module(each, name, full_context(allow_unregistered=allow_unregistered))
-        inputs.append(Input(module, Source(name, each)))
+        inputs.append(Input(module, Source(name, each), preconditions=stated_in(each)))
     return inputs
 
 
@@ -82,7 +86,9 @@ def _of_python(kernel: PythonKernel) -> Input:
     """The text of a kernel as a module, which is empty if it does not compile."""
     text, name = kernel.ttgir or "", f"<{kernel.title}>"
     module = parse_module(text, name, full_context()) if text else ModuleOp([])
-    return Input(module, Source(name, text), title=kernel.title, complaint=kernel.complaint)
+    return Input(
+        module, Source(name, text), title=kernel.title, complaint=kernel.complaint, preconditions=kernel.preconditions
+    )
 
 
 @contextmanager

@@ -6,11 +6,13 @@ No GPU is needed. Files below the working directory are named from there in the 
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 from collections.abc import Mapping
 from typing import Any, cast
 
+from tileas_xdsl.checker.verdict.preconditions import stated_in
 from tileas_xdsl.targets.machine_models import CAPABILITIES
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.triton.host.driver import driver_for
@@ -65,6 +67,14 @@ def place_of_kernel(function: Any) -> str:
 def file_of_kernel(function: Any) -> str:
     """The file that the Python function of a kernel stands in."""
     return function.fn.__code__.co_filename
+
+
+def preconditions_of(function: Any) -> list[str]:
+    """The preconditions that the source of the kernel `function` states."""
+    try:
+        return stated_in(inspect.getsource(function.fn))
+    except (OSError, TypeError):
+        return []
 
 
 def text_of_stages(function: Any, source: Any, target: Any, name: str, options: Mapping[str, Any]) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.checking import CheckOptions, check
 from tileas_xdsl.checker.verdict.report import Finding, Report, Verdict
 from tileas_xdsl.tools.inputs import full_context, parse_module
 from tileas_xdsl.tools.machine_input import machine_errors
 from tileas_xdsl.tools.rendering import Source, report_lines, text_of
+from tileas_xdsl.triton.compiling import preconditions_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,18 +55,21 @@ class KernelReport:
     __repr__ = __str__
 
 
-def report_on(
-    kernel: str, target: str, ttgir: str, args: Mapping[str, int], timeout: float | None, steps: float | None
-) -> KernelReport:
+def report_on(kernel: str, target: str, ttgir: str, asked: CheckOptions) -> KernelReport:
     """
-    Check the text `ttgir` of a kernel, in which `args` fixes scalar arguments.
+    Check the text `ttgir` of a kernel, with the options `asked`.
 
     Raises `InputError` for what is refused: it names the op, its Python line and the reason.
     """
     name = _file_name(kernel, target)
     module = parse_module(ttgir, name, full_context())
     with machine_errors(Source(name, ttgir)):
-        return KernelReport(kernel, target, ttgir, check(module, args=args, timeout=timeout, steps=steps))
+        return KernelReport(kernel, target, ttgir, check(module, **asked))
+
+
+def with_stated(asked: CheckOptions, function: Any) -> CheckOptions:
+    """The options, with the preconditions that the source of the kernel `function` states."""
+    return {**asked, "assume": [*asked.get("assume", ()), *preconditions_of(function)]}
 
 
 def _file_name(kernel: str, target: str) -> str:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from tileas_xdsl.checker.verdict.checking import TIMEOUT
+from tileas_xdsl.checker.verdict.checking import CheckOptions
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.python import DEFAULT
 from tileas_xdsl.triton.compiling import need_triton, place_of_kernel, target_named, text_of_stages
 from tileas_xdsl.triton.host.driver import driver_for
 from tileas_xdsl.triton.host.launching import function_of, source_of
-from tileas_xdsl.triton.kernel_report import KernelReport, report_on
+from tileas_xdsl.triton.kernel_report import KernelReport, report_on, with_stated
 
 CONSTANT = "constexpr"
 DIVISIBLE = [["tt.divisibility", 16]]
@@ -29,18 +29,15 @@ def check(
     signature: Mapping[str, str],
     constexprs: Mapping[str, Any] | None = None,
     target: str = DEFAULT,
-    args: Mapping[str, int] | None = None,
-    timeout: float | None = TIMEOUT,
-    steps: float | None = None,
     **options: Any,
 ) -> KernelReport:
     """
     Compile `kernel` for `target` as far as TTGIR, and check that for every trip count.
 
     `signature` maps the names of arguments to types; `constexprs` gives the compile-time constants, which may be left
-    out of it. `args` fixes scalar arguments to numbers, `timeout` ends the check after so many seconds of processor
-    time (None: never), and `steps` after so many steps (as in `tileas.check`). All else are options of Triton:
-    `num_warps=8`, `num_stages=2`.
+    out of it. `options` are those of `checker.verdict.checking.check` (`args={"n": 8}` fixes scalar arguments to
+    numbers, `assume=["K >= 1"]` leaves out calls, `timeout` and `steps` end the check), and those of Triton:
+    `num_warps=8`, `num_stages=2`. Preconditions may stand in the kernel, too: `# tileas: assume K >= 1`.
 
     Raises `InputError` where Triton is not there, does not know an argument or an option, or does not compile the
     kernel, and for what has no meaning here: it names the op and its Python line.
@@ -49,10 +46,12 @@ def check(
     function = function_of(kernel)
     given, constants, attributes = arguments_of(function, signature, constexprs or {})
     device = target_named(target)
+    asked = cast("CheckOptions", {name: options[name] for name in options if name in CheckOptions.__annotations__})
+    options = {name: value for name, value in options.items() if name not in asked}
     _must_be_options(function, device, options)
     source = source_of(function)(function, given, constants, attributes)
     text = text_of_stages(function, source, device, target, options)
-    return report_on(function.__name__, target, text, args or {}, timeout, steps)
+    return report_on(function.__name__, target, text, with_stated(asked, function))
 
 
 def arguments_of(

@@ -12,12 +12,12 @@ import inspect
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Unpack
 
-from tileas_xdsl.checker.verdict.checking import TIMEOUT
+from tileas_xdsl.checker.verdict.checking import CheckOptions
 from tileas_xdsl.triton.compiling import target_named, text_of_stages
 from tileas_xdsl.triton.host.launching import Launch, caught
-from tileas_xdsl.triton.kernel_report import KernelReport, report_on
+from tileas_xdsl.triton.kernel_report import KernelReport, report_on, with_stated
 
 
 class NotSafeError(AssertionError):
@@ -29,8 +29,7 @@ class Launches:
     """The launches inside of `checking`, and what was found in each."""
 
     target: str
-    timeout: float | None
-    steps: float | None
+    asked: CheckOptions
     reports: list[KernelReport] = field(default_factory=list[KernelReport])
     _known: set[str] = field(default_factory=set[str])
 
@@ -40,7 +39,7 @@ class Launches:
         if text in self._known:
             return
         self._known.add(text)
-        self.reports.append(report_on(launch.name, self.target, text, {}, self.timeout, self.steps))
+        self.reports.append(report_on(launch.name, self.target, text, with_stated(self.asked, launch.function)))
 
     @property
     def safe(self) -> bool:
@@ -52,16 +51,16 @@ class Launches:
 
 
 @contextmanager
-def checking(target: str, *, timeout: float | None = TIMEOUT, steps: float | None = None) -> Generator[Launches]:
+def checking(target: str, **asked: Unpack[CheckOptions]) -> Generator[Launches]:
     """
     Inside, launches of Triton's kernels are checked for `target` and not made; nothing is computed.
 
     At the end raises `NotSafeError`, an `AssertionError`, with the reports of those that are not safe, and where
-    nothing was launched. `timeout` is for each kernel, in seconds of processor time, and `steps` as for
-    `tileas_xdsl.check`. Raises `InputError` for what is refused.
+    nothing was launched. The options of each check are those of `checker.verdict.checking.check`; preconditions may
+    stand in a kernel as well: `# tileas: assume K >= 1`. Raises `InputError` for what is refused.
     """
     device = target_named(target)
-    launches = Launches(target, timeout, steps)
+    launches = Launches(target, asked)
     with caught(device, target, lambda launch: launches.check(launch, device)):
         yield launches
     if not launches.reports:
@@ -75,13 +74,12 @@ def _launch(kernel: Any, grid: Any = (1,), args: Sequence[Any] = (), **options: 
     kernel[grid](*args, **options)
 
 
-def checked(
-    *targets: str, timeout: float | None = TIMEOUT, steps: float | None = None
-) -> Callable[[Callable[..., Any]], Callable[..., None]]:
+def checked(*targets: str, **asked: Unpack[CheckOptions]) -> Callable[[Callable[..., Any]], Callable[..., None]]:
     """
     A decorator for tests: the test gets `launch(kernel, grid=, args=, **options)`, and is called once for each target.
 
     It fails with the reports of all kernels that are not safe. Its other parameters stay, as fixtures of pytest.
+    The options of each check are those of `checking`.
     """
     if not targets or not all(isinstance(target, str) for target in targets):  # pyright: ignore
         raise TypeError('name at least one target: @checked("sm_90")')
@@ -96,7 +94,7 @@ def checked(
             wrong: list[str] = []
             for target in targets:
                 try:
-                    with checking(target, timeout=timeout, steps=steps):
+                    with checking(target, **asked):
                         test(*args, **fixtures, launch=_launch)
                 except NotSafeError as error:
                     wrong.append(str(error))

@@ -23,7 +23,7 @@ from types import ModuleType
 from typing import Any
 
 from tileas_xdsl.tools.errors import InputError
-from tileas_xdsl.triton.compiling import file_of_kernel, place_of_kernel, target_named, text_of_stages
+from tileas_xdsl.triton.compiling import file_of_kernel, place_of_kernel, preconditions_of, target_named, text_of_stages
 from tileas_xdsl.triton.guesses import guesses
 from tileas_xdsl.triton.host.anything import standing_in, thing_named
 from tileas_xdsl.triton.host.launching import Launch, caught, function_of
@@ -49,6 +49,8 @@ class Compiled:
     """Triton's: `num_warps`, `num_stages`."""
     ttgir: str | None
     complaint: InputError | None = None
+    preconditions: tuple[str, ...] = ()
+    """What the source of the kernel states: `K >= 1`."""
 
 
 @dataclass
@@ -111,7 +113,8 @@ def _compiled(launch: Launch, device: Any, target: str) -> Compiled:
         complaint = error
     options = {name: launch.options[name] for name in OPTIONS if name in launch.options}
     place = place_of_kernel(launch.function)
-    return Compiled(launch.name, target, launch.constants, place, options, text, complaint)
+    stated = tuple(preconditions_of(launch.function))
+    return Compiled(launch.name, target, launch.constants, place, options, text, complaint, stated)
 
 
 def titles(kernels: Sequence[Compiled]) -> list[str]:

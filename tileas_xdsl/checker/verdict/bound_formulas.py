@@ -76,6 +76,13 @@ BINARY: dict[type[Operation], Callable[[int, int], int]] = {
 CONVERSIONS: frozenset[type[Operation]] = frozenset({arith.ExtSIOp, arith.ExtUIOp, arith.TruncIOp, arith.IndexCastOp})
 COMPUTING = BINARY.keys() | CONVERSIONS
 
+RISING: frozenset[type[Operation]] = frozenset({arith.AddiOp, arith.MinSIOp, arith.MaxSIOp})
+"""What grows with both operands."""
+RISING_ABOVE_ZERO: frozenset[type[Operation]] = frozenset({arith.MuliOp})
+"""What grows with both, where neither is negative."""
+RISING_IN_THE_FIRST = frozenset(BINARY) - RISING - {arith.MuliOp, arith.RemSIOp, arith.RemUIOp}
+"""What grows with the first operand, where that is not negative and the second one is a positive constant."""
+
 Formula = tuple[Any, ...]
 """`("constant", 64)`, `("argument", 3)`, `("grid", "program_id.x")`, `("data", value)`, or an op's kind, operands."""
 Count = tuple[Formula, Formula, Formula]
@@ -136,6 +143,40 @@ def turns_of(count: Count, given: Mapping[Formula, int]) -> int | None:
     try:
         lower, upper, step = (number_of(part, given) for part in count)
         return max(0, -((lower - upper) // step))
+    except ArithmeticError:
+        return None
+
+
+def least_turns(count: Count, least: Mapping[Formula, int]) -> int:
+    """A number of turns that a loop makes in every call in which the leaves `least` are no less than that."""
+    lower, upper, step = count
+    first = least_of(upper, least)
+    if first is None or lower[0] != "constant" or step[0] != "constant" or step[1] < 1:
+        return 0
+    return max(0, -((lower[1] - first) // step[1]))
+
+
+def least_of(formula: Formula, least: Mapping[Formula, int]) -> int | None:
+    """A number below which `formula` never is where the leaves `least` are no less than that; None if none is known."""
+    kind = formula[0]
+    if kind == "constant":
+        return formula[1]
+    if kind not in COMPUTING:
+        return least.get(formula)
+    numbers = [least_of(part, least) for part in formula[1:]]
+    if kind is arith.MaxSIOp:
+        return max((number for number in numbers if number is not None), default=None)
+    known = [number for number in numbers if number is not None]
+    if len(known) < len(numbers):
+        return None
+    if kind in CONVERSIONS:
+        return known[0]
+    rises = kind in RISING or (kind in RISING_ABOVE_ZERO and min(known) >= 0)
+    by_constant = kind in RISING_IN_THE_FIRST and formula[2][0] == "constant" and known[1] > 0
+    if not rises and not (by_constant and known[0] >= 0):
+        return None
+    try:
+        return BINARY[kind](*known)
     except ArithmeticError:
         return None
 

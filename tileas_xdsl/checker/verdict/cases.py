@@ -14,6 +14,7 @@ from xdsl.ir import Block, Operation
 
 from tileas_xdsl.checker.verdict.deciding import Decision, Subject, decide
 from tileas_xdsl.checker.verdict.excluded_calls import ExcludedCalls
+from tileas_xdsl.checker.verdict.preconditions import as_called
 from tileas_xdsl.checker.verdict.report import Finding, Report
 from tileas_xdsl.checker.verdict.ring_depths import deepest
 from tileas_xdsl.machine.core.deadline import TimeUpError
@@ -65,7 +66,7 @@ class Case:
         """Slots of the deepest ring of the call with trip count 1; 0 before that was executed."""
         self.too_deep = ""
         """If that ring is too deep to execute all the trip counts that a proof starts from: why. Else empty."""
-        self.left_out = ExcludedCalls(subject.body, bounds)
+        self.left_out = ExcludedCalls(subject.body, bounds, subject.assumptions.preconditions)
         """The calls that are no programs: with their values a loop has no positive step, or a divisor is zero."""
         self.is_open = False
         """Whether something was found, or left undecided."""
@@ -150,15 +151,18 @@ class Case:
 
     def call(self, values: Sequence[int]) -> str:
         """The call in words: `@ring(n = 4)`."""
-        scalars = self.scalars(values)
-        return f"@{self.name}({', '.join(f'{name} = {scalars[name]}' for name in self.told)})"
+        return f"@{self.name}({', '.join(f'{name} = {number}' for name, number in self._said(values).items())})"
+
+    def _said(self, values: Sequence[int]) -> dict[str, int]:
+        """The arguments of the call that a finding names, as a caller gives them."""
+        called = as_called(self.subject.assumptions.preconditions, self.scalars(values))
+        return {name: called[name] for name in self.told}
 
     def _report(self, values: Sequence[int], decision: Decision) -> None:
         report = self.report
         report.add_executions(decision.executions, decision.machine)
         self.is_open |= bool(decision.violations) or decision.doubt is not None
-        scalars = self.scalars(values)
-        arguments = {name: scalars[name] for name in self.told}
+        arguments = self._said(values)
         for violation in decision.violations:
             if violation.key not in self._seen:
                 self._seen.add(violation.key)

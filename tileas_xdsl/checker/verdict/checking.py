@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from math import inf
+from typing import TypedDict
 
 from xdsl.ir import Operation, Region
 
@@ -28,6 +29,7 @@ from tileas_xdsl.checker.verdict.long_loops import generalised
 from tileas_xdsl.checker.verdict.longer_loops import short_loops, try_longer_loops
 from tileas_xdsl.checker.verdict.loop_bounds import bounding_arguments, made_up_extent, switching_arguments
 from tileas_xdsl.checker.verdict.over_waits import look_for_over_waits
+from tileas_xdsl.checker.verdict.preconditions import Numbers, Precondition, numbers_of, parse_preconditions
 from tileas_xdsl.checker.verdict.proving import check_every_trip_count, holds_with_open_loops, is_proved_at_once
 from tileas_xdsl.checker.verdict.report import Report
 from tileas_xdsl.diagnostics import op_name, stated_assumptions
@@ -40,7 +42,7 @@ from tileas_xdsl.machine.arguments import (
     public_functions,
     threads_given,
 )
-from tileas_xdsl.machine.core.assumptions import Assumption
+from tileas_xdsl.machine.core.assumptions import PROMISED, Assumption
 from tileas_xdsl.machine.core.code import Code
 from tileas_xdsl.machine.core.deadline import Deadline
 from tileas_xdsl.machine.core.handles import synchronises
@@ -59,6 +61,25 @@ TIMEOUT = inf
 """Seconds of processor time for each function, unless the caller gives a number: none, since computers differ."""
 
 
+class CheckOptions(TypedDict, total=False):
+    """The options of `check` for those who pass them on."""
+
+    trip_counts: Sequence[int] | None
+    capture: str
+    args: Mapping[str, int]
+    may_alias: Sequence[tuple[str, str]]
+    assume: Sequence[str]
+    assume_pure: Sequence[str]
+    relaxed_proxy: bool
+    threads: int | None
+    prove: bool | None
+    programs: int | None
+    judge_waits: bool
+    timeout: float | None
+    steps: float | None
+    tell: Tell | None
+
+
 def check(
     module: Operation,
     function: str | None = None,
@@ -67,6 +88,7 @@ def check(
     capture: str = "completion",
     args: Mapping[str, int] | None = None,
     may_alias: Sequence[tuple[str, str]] = (),
+    assume: Sequence[str] = (),
     assume_pure: Sequence[str] = (),
     relaxed_proxy: bool = False,
     threads: int | None = None,
@@ -82,7 +104,9 @@ def check(
 
     Index and integer arguments that bound loops take each of `trip_counts`; `args` fixes some of them. By default these
     are 0 to 8, or to 2 S + 2 where a ring has S > 3 slots and that is below `MOST_COMBINATIONS`, and every trip count
-    is proved from there; `prove` says whether to do that. Arrays are objects of their own unless `may_alias` pairs
+    is proved from there; `prove` says whether to do that. Preconditions of integer arguments (`assume`: "K >= 1",
+    "K % 64 == 0") narrow what is tried and proved to the calls that keep them; trip counts are then numbers of those
+    calls, the least first. Arrays are objects of their own unless `may_alias` pairs
     them. Ops named in `assume_pure` count as functions of their operands. A function that does not say how many threads
     run it has `threads`, or one. `capture` says when asynchronous work reads its sources: at some time until its
     `completion`, or at its `issue`. With `relaxed_proxy` a generic read that no proxy fence separates from a later
@@ -101,10 +125,14 @@ def check(
     names = [function] if function is not None else public_functions(module)
     if not names:
         raise ArgumentError("there is no public function with a body to check")
-    _must_be_arguments(module, names, [*(args or {}), *(n for pair in may_alias for n in pair)])
+    conditions = parse_preconditions(assume)
+    promised = numbers_of(conditions)
+    named = [name for numbers in promised.items() for name in (numbers[0], *(other for other, _ in numbers[1].others))]
+    _must_be_arguments(module, names, [*(args or {}), *(n for pair in may_alias for n in pair), *named])
+    _must_be_free(args or {}, promised)
     _must_only_compute(module, assume_pure)
     _must_take_programs_over(module, names, programs)
-    report = _report_on(module, names, counts, threads)
+    report = _report_on(module, names, counts, threads, conditions)
     report.tries_every_trip_count = trip_counts is None if prove is None else prove
     assumptions = Assumptions(capture, tuple(may_alias), frozenset(assume_pure), relaxed_proxy, threads_given(threads))
     question = Question(counts, args or {}, programs, may_add_counts=trip_counts is None)
@@ -115,6 +143,7 @@ def check(
             op, body = find_function(module, name)
             deadline = Deadline.after(timeout, limit)
             subject = Subject(op, body, assumptions, deadline=deadline, judges_waits=judge_waits)
+            subject = _under_preconditions(name, subject, promised)
             try:
                 answer = _answer(name, subject, question, report, tell or _nobody)
             except NeededAfterAllError:
@@ -126,6 +155,14 @@ def check(
     report.trip_counts = min((each for each in tried if each is not None), key=len, default=counts)
     report.varies_trip_counts = any(each is not None for each in tried)
     return report
+
+
+def _under_preconditions(name: str, subject: Subject, promised: Mapping[str, Numbers]) -> Subject:
+    """The function, called `name`, with the calls only that keep the preconditions of its arguments."""
+    own = {argument: numbers for argument, numbers in promised.items() if is_argument(subject.body, argument)}
+    if not own:
+        return subject
+    return subject.under(name, own)
 
 
 @dataclass(frozen=True)
@@ -142,14 +179,24 @@ class Question:
     """Whether the counts are those by default, so that others may be tried, too, and every one proved."""
 
 
-def _report_on(module: Operation, names: list[str], counts: tuple[int, ...], threads: int | None) -> Report:
-    """An empty report on the functions called `names`."""
-    report = Report(names, counts)
+def _report_on(
+    module: Operation,
+    names: list[str],
+    counts: tuple[int, ...],
+    threads: int | None,
+    conditions: Sequence[Precondition],
+) -> Report:
+    """An empty report on the functions called `names`, for calls that keep `conditions`."""
+    stated = [*map(Assumption, stated_assumptions(module)), *(PROMISED.about(each.text) for each in conditions)]
     bodies = (find_function(module, name)[1] for name in names)
-    report.threads = threads
-    report.assumed |= dict.fromkeys(map(Assumption, stated_assumptions(module)))
-    report.arguments = list(dict.fromkeys(argument for body in bodies for argument in argument_names(body)))
-    return report
+    return Report(
+        names,
+        counts,
+        threads=threads,
+        assumed=dict.fromkeys(stated),
+        arguments=list(dict.fromkeys(argument for body in bodies for argument in argument_names(body))),
+        preconditions=numbers_of(conditions),
+    )
 
 
 def _answer(name: str, subject: Subject, question: Question, report: Report, tell: Tell) -> tuple[int, ...] | None:
@@ -180,6 +227,13 @@ def _must_be_arguments(module: Operation, functions: Sequence[str], named: Seque
         if not any(is_argument(body, name) for body in bodies):
             known = dict.fromkeys(argument for body in bodies for argument in argument_names(body))
             raise ArgumentError(f"there is no argument '{name}'; there are: {', '.join(known) or 'none'}")
+
+
+def _must_be_free(fixed: Mapping[str, int], promised: Mapping[str, Numbers]) -> None:
+    """Raises `ArgumentError` for an argument that has a number and a precondition as well."""
+    for name in promised:
+        if name in fixed:
+            raise ArgumentError(f"the argument '{name}' is {fixed[name]}: leave out its preconditions, or that number")
 
 
 def _must_take_programs_over(module: Operation, functions: Sequence[str], programs: int | None) -> None:
@@ -301,7 +355,9 @@ def _check_bounds(case: Case, counts: tuple[int, ...], may_add_counts: bool) -> 
         )
     report.varied += [bound for bound in bounds if bound not in report.varied]
     arguments = argument_names(case.subject.body)
-    report.may_be_negative += [bound for bound in bounds if bound in arguments and bound not in report.may_be_negative]
+    promised = case.subject.assumptions.preconditions
+    signed = [bound for bound in bounds if bound in arguments and not (bound in promised and promised[bound].has_least)]
+    report.may_be_negative += [bound for bound in signed if bound not in report.may_be_negative]
     asks_for_all = report.tries_every_trip_count and may_add_counts
     if not asks_for_all or not (_holds_in_general(case, counts) or holds_with_open_loops(case)):
         counts = _decide(case, counts, may_add_counts=may_add_counts)

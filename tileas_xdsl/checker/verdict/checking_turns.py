@@ -9,9 +9,11 @@ from dataclasses import replace
 from typing import Protocol
 
 from tileas_xdsl.checker.verdict.blocks import TRIP_COUNT
+from tileas_xdsl.checker.verdict.bound_formulas import least_turns
 from tileas_xdsl.checker.verdict.cases import Tell
 from tileas_xdsl.checker.verdict.counted_turns import Counted, counted
 from tileas_xdsl.checker.verdict.deciding import Subject
+from tileas_xdsl.checker.verdict.preconditions import Numbers, as_called
 from tileas_xdsl.checker.verdict.report import Finding, Report, Verdict
 from tileas_xdsl.machine.arguments import ArgumentError
 from tileas_xdsl.machine.core.assumptions import BLOCKS_ALONE, BOUNDS_HOLD, MULTIPLE, Assumption
@@ -47,7 +49,7 @@ def check_turns(name: str, subject: Subject, report: Report, tell: Tell, check: 
     general = counted(subject.op)
     if general is None:
         return False
-    copy = subject.of(general.op, general.body)
+    copy = _from_the_least(name, subject.of(general.op, general.body), general)
     attempt = Report([name], FIRST_COUNTS, tries_every_trip_count=report.tries_every_trip_count)
     try:
         tried = check(name, copy, FIRST_COUNTS, {}, attempt, tell, may_add_counts=True, programs=None)
@@ -58,7 +60,9 @@ def check_turns(name: str, subject: Subject, report: Report, tell: Tell, check: 
     if attempt.verdict is Verdict.VIOLATION:
         if general.leaves_out_returns:
             return False
-        attempt.findings = [found for each in attempt.findings if (found := _of_the_kernel(general, each)) is not None]
+        attempt.findings = [
+            found for each in attempt.findings if (found := _of_the_kernel(general, subject, each)) is not None
+        ]
         if not attempt.findings:
             return False
     if general.counts:
@@ -74,13 +78,22 @@ def check_turns(name: str, subject: Subject, report: Report, tell: Tell, check: 
     return True
 
 
-def _of_the_kernel(general: Counted, finding: Finding) -> Finding | None:
+def _from_the_least(name: str, copy: Subject, general: Counted) -> Subject:
+    """The copy with those numbers of turns only that preconditions of the kernel's arguments leave."""
+    least = {("argument", general.names.index(argument)): 0 for argument in copy.assumptions.preconditions}
+    turns = {argument: least_turns(count, least) for argument, count in general.counts.items()}
+    numbers = {argument: Numbers(first=number, has_least=True) for argument, number in turns.items() if number}
+    return copy.under(name, numbers) if numbers else copy
+
+
+def _of_the_kernel(general: Counted, kernel: Subject, finding: Finding) -> Finding | None:
     """The same mistake in a call of the kernel, which has other arguments; None where none is known to lead to it."""
     turns = {name: number for name, number in finding.arguments.items() if name in general.counts}
     found = general.arguments_for(turns)
     if found is None:
         return None
-    return replace(finding, arguments={**found, **finding.arguments})
+    called = as_called(kernel.assumptions.preconditions, found)
+    return replace(finding, arguments={**called, **finding.arguments})
 
 
 def _in_words_of_the_kernel(general: Counted, assumption: Assumption) -> Assumption:

@@ -32,6 +32,7 @@ from tileas_xdsl.checker.verdict.answers import (
 from tileas_xdsl.checker.verdict.blocks import PROGRAMS, TURNS, LoopsOverBlocks
 from tileas_xdsl.checker.verdict.interleavings import MOST_RUNS, RedundantRunError, explore
 from tileas_xdsl.checker.verdict.loop_bounds import made_up_extent
+from tileas_xdsl.checker.verdict.preconditions import Numbers, counting
 from tileas_xdsl.checker.verdict.scope import assumptions_about_memory
 from tileas_xdsl.checker.witnesses.diagnosis import blame_first_wait
 from tileas_xdsl.checker.witnesses.investigator import Investigator
@@ -81,6 +82,8 @@ class Assumptions:
     pure: frozenset[str] = frozenset()
     relaxed_proxy: bool = False
     threads: int | None = None
+    preconditions: Mapping[str, Numbers] = field(default_factory=dict[str, Numbers])
+    """Arguments that count the numbers which keep their preconditions."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,16 @@ class Subject:
         return Subject(
             op, body, self.assumptions, deadline=deadline, judges_waits=self.judges_waits, slices=self.slices
         )
+
+    def under(self, name: str, numbers: Mapping[str, Numbers]) -> Subject:
+        """
+        The function, called `name`, for those calls only in which arguments are among `numbers`.
+
+        Raises `ArgumentError` for an argument that is no integer.
+        """
+        op, body = counting(self.op, name, numbers)
+        known = {**self.assumptions.preconditions, **numbers}
+        return replace(self, op=op, body=body, code=Code(), assumptions=replace(self.assumptions, preconditions=known))
 
     def machine(self, order: Order) -> Machine:
         """A machine on which to execute it without data."""

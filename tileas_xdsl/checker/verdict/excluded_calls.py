@@ -9,12 +9,13 @@ MLIR requires the step of `scf.for` to be positive (dialect `scf`), and leaves d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from xdsl.ir import Region
 
 from tileas_xdsl.checker.verdict.loop_bounds import arguments_behind
+from tileas_xdsl.checker.verdict.preconditions import Numbers, as_called
 from tileas_xdsl.checker.verdict.report import span
 from tileas_xdsl.diagnostics import sentence
 from tileas_xdsl.machine.core.violations import NoStepError, UndefinedCallError
@@ -23,9 +24,10 @@ from tileas_xdsl.machine.core.violations import NoStepError, UndefinedCallError
 class ExcludedCalls:
     """The calls of a function that are left out, each by the values of the arguments `bounds`, which are varied."""
 
-    def __init__(self, body: Region, bounds: Sequence[str]) -> None:
+    def __init__(self, body: Region, bounds: Sequence[str], preconditions: Mapping[str, Numbers]) -> None:
         self._body = body
         self._bounds = bounds
+        self._preconditions = preconditions
         self._errors: dict[tuple[int, ...], UndefinedCallError] = {}
 
     def add(self, values: Sequence[int], error: UndefinedCallError) -> None:
@@ -64,12 +66,16 @@ class ExcludedCalls:
     def _names(self, error: UndefinedCallError) -> list[str]:
         return [name for name in arguments_behind(self._body, error.op, error.operand) if name in self._bounds]
 
+    def _called(self, values: Sequence[int]) -> list[int]:
+        """The values as a caller gives them."""
+        return list(as_called(self._preconditions, dict(zip(self._bounds, values, strict=True))).values())
+
     def _which(self, first: UndefinedCallError) -> str:
         """`s is 0`, `s is 3..8`, `(s, m) is (0, 0), (1, 1)`."""
         names = self._names(first)
         places = [self._bounds.index(name) for name in names]
         calls = [values for values, error in self._errors.items() if error.op is first.op]
-        found = list(dict.fromkeys(tuple(values[place] for place in places) for values in calls))
+        found = list(dict.fromkeys(tuple(self._called(values)[place] for place in places) for values in calls))
         if len(names) == 1:
             return f"{names[0]} is {span(tuple(sorted(value for (value,) in found)))}"
         return f"({', '.join(names)}) is {', '.join(map(str, found))}"

@@ -22,6 +22,7 @@ from tileas_xdsl.checker.verdict.cases import Case
 from tileas_xdsl.checker.verdict.flat_nests import with_flat_nests
 from tileas_xdsl.checker.verdict.long_loops import LONG, constant_bounds
 from tileas_xdsl.checker.verdict.loop_bounds import has_loops_as_long_as_others, made_up_extent
+from tileas_xdsl.checker.verdict.preconditions import as_called
 from tileas_xdsl.checker.verdict.report import Report, span
 from tileas_xdsl.checker.verdict.running_totals import with_running_totals
 from tileas_xdsl.checker.verdict.suspicions import confirm
@@ -98,7 +99,8 @@ def _assume_no_overflow(case: Case, proof: Proof) -> None:
     largest = min((1 << (width - 1)) - 1, MOST_TURNS, inf if case.target is None else case.target)
     reached = largest if proof.end is None else min(largest, proof.end.trip_count - 1)
     if proof.overflow <= reached:
-        case.report.assumed[BELOW_OVERFLOW.about(f"{name} < {near_power(int(proof.overflow))}")] = None
+        least = as_called(case.subject.assumptions.preconditions, {name: int(proof.overflow)})[name]
+        case.report.assumed[BELOW_OVERFLOW.about(f"{name} < {near_power(least)}")] = None
 
 
 def _turns_for_each_turn(case: Case) -> bool:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tileas_xdsl.checker.decisions.prove import ProofByDecisions
     from tileas_xdsl.checker.proof.outcomes import Proof
     from tileas_xdsl.checker.verdict.over_waits import OverWait
+    from tileas_xdsl.checker.verdict.preconditions import Numbers
     from tileas_xdsl.machine.core.execution import Machine
 
 
@@ -148,6 +149,8 @@ class Report(Tabular):
     """What the order of the agents decides, though every order is right: `who comes first for columns`."""
     fixed: dict[str, int] = field(default_factory=dict[str, int])
     """The arguments to which the caller gave a number, by name."""
+    preconditions: dict[str, Numbers] = field(default_factory=dict[str, "Numbers"])
+    """Arguments that count the numbers which keep their preconditions: trip counts say which of those."""
     only_tried: dict[str, tuple[int, ...]] = field(default_factory=dict[str, "tuple[int, ...]"])
     """Ids and extents of blocks that decide something, with the numbers that were tried and not proved to be all."""
     assumed: dict[Assumption, None] = field(default_factory=dict[Assumption, None])
@@ -240,7 +243,12 @@ class Report(Tabular):
         if not self.is_proved:
             return []
         ends = {name: proof.end for name, proof in self.proofs.items()}
-        return [f"@{name} up to trip count {end.trip_count - 1}" for name, end in ends.items() if end is not None]
+        return [f"@{name} up to {self._reached(end.trip_count - 1)}" for name, end in ends.items() if end is not None]
+
+    def _reached(self, count: int) -> str:
+        """The trip count, as a number of the only argument that is varied if that has a precondition."""
+        numbers = self.preconditions.get(self.varied[0]) if len(self.varied) == 1 else None
+        return f"trip count {count}" if numbers is None else f"{self.varied[0]} = {numbers.number(count, {})}"
 
     @property
     def verdict_line(self) -> str:
@@ -249,7 +257,7 @@ class Report(Tabular):
             return f"unsafe: {', '.join(self.kinds)}"
         given = [f"{name} = {value}" for name, value in self.fixed.items()]
         given += [f"{name} in {span(numbers)}" for name, numbers in self.only_tried.items()]
-        if not self.is_proved and not self.short_loops:
+        if not self.is_proved and not self.short_loops and not self.preconditions:
             given += [f"{name} in {span(self._tried(name))}" for name in self.also_tried]
         with_ = [f"with {', '.join(given)}"] if given else []
         return ", ".join([" for ".join([str(self.verdict), *self._covered]), *with_])
@@ -265,15 +273,23 @@ class Report(Tabular):
         """The trip counts or extents that the verdict is about; empty where no argument varies."""
         if self.is_proved:
             return self._proved
-        if self.varies_trip_counts and self.short_loops:
-            return [", ".join(f"{name} in {span(self._tried(name))}" for name in self.varied)]
+        if self.varies_trip_counts and (self.short_loops or self.preconditions):
+            return [", ".join(f"{self._named(name)} in {span(self._tried(name))}" for name in self.varied)]
         if self.varies_trip_counts:
             return [f"trip counts {span(self.trip_counts)}"]
         return [f"open extents of {DYNAMIC_EXTENT}"] if self.makes_up_extents else []
 
     def _tried(self, name: str) -> tuple[int, ...]:
         """The numbers that the argument `name` took."""
-        return (*self.trip_counts, *self.also_tried.get(name, ()))
+        counts = (*self.trip_counts, *self.also_tried.get(name, ()))
+        numbers = self.preconditions.get(name)
+        return counts if numbers is None else tuple(numbers.number(count, {}) for count in counts)
+
+    def _named(self, name: str) -> str:
+        """What of the argument `name` takes `_tried`: how much larger it is than the others that it depends on."""
+        numbers = self.preconditions.get(name)
+        others = () if numbers is None else numbers.others
+        return " - ".join([name, *(other if factor == 1 else f"{factor} * {other}" for other, factor in others)])
 
     @property
     def _proved(self) -> list[str]:

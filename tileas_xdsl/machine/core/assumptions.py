@@ -115,6 +115,8 @@ ASSERTION_HOLDS = Assumption("assertions about data hold")
 
 # What the caller asks for ---------------------------------------------------------------------------------------------
 
+PROMISED = Assumption("{}")
+"""Preconditions of arguments, given as `assume`: calls that break one are not looked at."""
 THREADS_GIVEN = Assumption("a block has {} threads")
 """Given by the caller, as `threads`, for a function that does not say so itself."""
 UNFENCED_REFILLS = Assumption("an asynchronous write behind a read needs no proxy fence")

@@ -24,6 +24,8 @@ class PythonKernel:
     """`matmul for sm_90`."""
     ttgir: str | None
     complaint: InputError | None
+    preconditions: tuple[str, ...] = ()
+    """What the source of the kernel states."""
 
 
 def is_python(path: str) -> bool:
@@ -62,5 +64,5 @@ def kernels_of_python(path: str, targets: Sequence[str], call: str | None) -> li
         for note in found.notes:
             print(note, file=sys.stderr)
         for title, each in zip(titles(found.kernels), found.kernels, strict=True):
-            kernels.append(PythonKernel(title, each.ttgir, each.complaint))
+            kernels.append(PythonKernel(title, each.ttgir, each.complaint, each.preconditions))
     return kernels
