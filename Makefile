@@ -13,7 +13,10 @@ export TILEAS_SEED ?= $(shell date +%j)
 
 .PHONY: demo test test-full durations verdicts lint types unit filecheck bench bench-gpu compare-tvm zoo pictures screenshots triton-texts mutate docs clean
 
-test: lint types unit filecheck
+# Types take one core for a minute, and the tests both.
+test: lint
+	@$(MAKE) --jobs 2 types unit
+	@$(MAKE) filecheck
 
 $(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -25,7 +25,7 @@ def of_rows(*names: str, rows: list[tuple[object, ...]]) -> list[Axes]:
 PRODUCT = of_rows("kernel", "target", "trips", rows=list(product(KERNELS, TARGETS, TRIPS)))
 
 
-@pytest.mark.parametrize("seconds", [5, 100, 3000])
+@pytest.mark.parametrize("seconds", [5, 100, 400])
 @pytest.mark.parametrize("members", [PRODUCT, PRODUCT[:7], of_rows("seed", rows=[(n,) for n in range(50)])])
 def test_as_many_seeds_as_there_are_parts_take_every_member(members: list[Axes], seconds: float) -> None:
     parts = parts_of(len(members), seconds)
@@ -122,7 +122,7 @@ def test_a_run_has_a_part_of_a_family_and_nothing_nightly(tmp_path: Path) -> Non
     seconds = {item.nodeid.partition("[")[0]: 0.16 for item in items}
     for item in in_this_run(items, seconds, seed=3):
         by_name[item.name.partition("[")[0]] += 1
-    assert by_name.pop("test_family") == 10
+    assert abs(by_name.pop("test_family") - 100 / parts_of(100, 16)) < 1
     assert by_name == {"test_whole": 100, "test_long": 0, "test_alone": 1}
 
 

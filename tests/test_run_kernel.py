@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -28,12 +29,20 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return stand_in_driver(tmp_path_factory.mktemp("libcuda"))
 
 
-@pytest.fixture
-def kernel(library: Path, tmp_path: Path) -> Callable[..., Result]:
-    """A run of the kernel `scale`, whose contract `tileas compile` writes."""
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the kernel `scale` and its contract, as `tileas compile` writes them."""
+    folder = tmp_path_factory.mktemp("compiled")
     ring = ROOT / "examples/cp_async_ring.mlir"
-    assert command.main(["compile", str(ring), "-o", str(tmp_path / "ring.ll"), "--target", "sm_80"]) == 0
-    (tmp_path / "ring.ll").rename(tmp_path / "ring.ptx")
+    assert command.main(["compile", str(ring), "-o", str(folder / "ring.ll"), "--target", "sm_80"]) == 0
+    (folder / "ring.ll").rename(folder / "ring.ptx")
+    return folder
+
+
+@pytest.fixture
+def kernel(library: Path, compiled: Path, tmp_path: Path) -> Callable[..., Result]:
+    """A run of the kernel, in a folder that a test may change."""
+    shutil.copytree(compiled, tmp_path, dirs_exist_ok=True)
     environment = {**os.environ, "TILEAS_LIBCUDA": str(library)}
 
     def run(*options: str, code: str = "ring.ptx") -> Result:

@@ -57,9 +57,12 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def said(script: str, driver: Path | None, folder: Path, mood: str = "") -> list[str]:
-    """The lines that a script prints, with the stand-in for a driver, or (None) with none."""
-    environment = {**os.environ, "TILEAS_CACHE": str(folder), "TILEAS_STAND_IN": mood, "PYTHONPATH": str(ROOT)}
+    """
+    The lines that a script prints, with the stand-in for a driver, or (None) with none. The first script compiles.
+    """
+    environment = {**os.environ, "TILEAS_STAND_IN": mood, "PYTHONPATH": str(ROOT)}
     environment["LD_LIBRARY_PATH"] = str(driver or folder)
+    environment["TILEAS_CACHE"] = str((driver or folder) / "cache")
     text = f"RING = {str(ROOT / 'examples/cp_async_ring.mlir')!r}\n{HEAD}\n{script}"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,8 +1,8 @@
 """
 What `make test` runs of a family: of a parametrised test that is too long to be run whole each time.
 
-A family that takes S seconds of processor time gets 0.4 sqrt(S) seconds of each run: one of 4 seconds gets 0.8, one of
-64 seconds gets 3.2. A short family runs whole. The members of a run are
+A family that takes S seconds of processor time gets 0.3 sqrt(S) seconds of each run: one of 4 seconds gets 0.6, one of
+64 seconds gets 2.4. A short family runs whole. The members of a run are
 
     one part of the family     the next seed takes the next part; as many seeds as there are parts take every member
     members for lost values    each kernel, target, strategy or number of stages of the family occurs in every run
@@ -21,13 +21,13 @@ from enum import Enum
 from itertools import count
 from pathlib import Path
 
-SHARE = 0.4
+SHARE = 0.3
 """The seconds that a run takes of a family of 1 second."""
 
 FEW_NUMBERS = 8
 """An axis of more integers than this one has seeds of programs: each is like the other."""
 
-LONG = 2.0
+LONG = 1.5
 """Seconds of processor time. A shorter member is not too much for a run."""
 
 Axes = Mapping[str, object]
@@ -64,15 +64,15 @@ def allowed(seconds: float) -> float:
 
 
 def covering(members: Sequence[Axes], part: Collection[int], order: Sequence[int]) -> set[int]:
-    """The first members in `order` that have, one after the other, a value that neither `part` nor they have yet."""
+    """Members with the values that `part` lacks: always the one that has most of them, and the first such in `order`."""
     wanted = values_that_repeat(members)
     for number in part:
-        wanted -= set(members[number].items())
+        wanted -= members[number].items()
     added: set[int] = set()
-    for number in order:
-        if not wanted.isdisjoint(members[number].items()):
-            wanted -= set(members[number].items())
-            added.add(number)
+    while wanted:
+        best = max(order, key=lambda number: len(wanted & members[number].items()))
+        wanted -= members[best].items()
+        added.add(best)
     return added
 
 
