@@ -64,7 +64,7 @@ def allowed(seconds: float) -> float:
 
 
 def covering(members: Sequence[Axes], part: Collection[int], order: Sequence[int]) -> set[int]:
-    """Members with the values that `part` lacks: always the one that has most of them, and the first such in `order`."""
+    """Members with the values that `part` lacks: always the one that has most of them, the first in `order`."""
     wanted = values_that_repeat(members)
     for number in part:
         wanted -= members[number].items()
