@@ -18,6 +18,8 @@ from xdsl.ir import Attribute, Operation
 
 NAME, NUMBER = "tileas.name", "tileas.number"
 """Attributes of an argument: which array it is a number of, and which number."""
+ARGUMENTS = "tileas.arguments"
+"""An attribute of a function whose text has no attributes of arguments: a dictionary for each argument."""
 
 
 def number_in(number: str, shape: Sequence[int], strides: Sequence[int]) -> int:
@@ -36,7 +38,7 @@ def number_in(number: str, shape: Sequence[int], strides: Sequence[int]) -> int:
 
 def numbers_of(function: Operation) -> Mapping[int, tuple[str, str]]:
     """Place of an argument of `function` -> the name of the array that it is a number of, and which number."""
-    given = function.properties.get("arg_attrs")
+    given = function.properties.get("arg_attrs") or function.attributes.get(ARGUMENTS)
     found: dict[int, tuple[str, str]] = {}
     listed = cast("ArrayAttr[Attribute]", given).data if isinstance(given, ArrayAttr) else ()
     for place, each in enumerate(listed):

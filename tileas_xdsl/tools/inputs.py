@@ -111,10 +111,16 @@ def read_module(path: str, *, allow_unregistered: bool = False) -> ModuleOp:
 
 def read_text(path: str) -> str:
     """
-    The text of `path`; of bytecode of Tile IR its text, in which each op says its place in Python.
+    The text of `path`; of bytecode of Tile IR its text, in which each op says its place in Python, and of a kernel in
+    cuTile Python (`kernel.py:gemm(f16:?x?, 128)`) the function that it becomes.
 
     Raises `OSError`, and `InputError` for machine code, and for what is neither UTF-8 nor such bytecode.
     """
+    if ".py:" in path:
+        from tileas_xdsl.tools.python.cutile import is_kernel, text_of_kernel
+
+        if is_kernel(path):
+            return text_of_kernel(path)
     data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
     if data.startswith(TILE_IR):
         from tileas_xdsl.tools.bytecode.text import text_of_bytecode

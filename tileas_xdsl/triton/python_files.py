@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import ast
 import inspect
-import io
 import itertools
 import os
-import sys
 import textwrap
-import traceback
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from tileas_xdsl.tools.errors import InputError
+from tileas_xdsl.tools.python.executing import execute, quietly, run_noting
 from tileas_xdsl.triton.compiling import file_of_kernel, place_of_kernel, preconditions_of, target_named, text_of_stages
 from tileas_xdsl.triton.guesses import guesses
 from tileas_xdsl.triton.host.anything import standing_in, thing_named
@@ -85,8 +83,8 @@ def kernels_of(path: str, target: str, call: str | None = None) -> Found:
 
     where, _, name = (call or "").rpartition("::")
     file = where or path
-    with caught(device, target, seen), standing_in(torch_for(device)), _quietly():
-        contents = _execute(file, MAIN if call is None else Path(file).stem, found.notes)
+    with caught(device, target, seen), standing_in(torch_for(device)), quietly():
+        contents = execute(file, MAIN if call is None else Path(file).stem, found.notes)
         if call is not None and not found.notes:
             _call(contents, name, file, found.notes)
         if call is not None and where and not os.path.samefile(where, path):
@@ -139,73 +137,7 @@ def titles(kernels: Sequence[Compiled]) -> list[str]:
     return found
 
 
-# Executing a file -----------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _quietly() -> Generator[None]:
-    """What a file prints is not about the check."""
-    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-        yield
-
-
-def _execute(file: str, name: str, notes: list[str]) -> dict[str, Any]:
-    """The names that the file leaves. An error of its own is noted. It may belong to a package."""
-    source = Path(file).read_bytes()
-    root, package = _package_of(Path(file).resolve())
-    module = ModuleType(name)
-    module.__file__ = file
-    module.__package__ = package
-    main, own_path, own_arguments, modules = sys.modules.get(name), list(sys.path), sys.argv, set(sys.modules)
-    sys.modules[name] = module
-    sys.path.insert(0, str(root))
-    sys.argv = [file]
-    try:
-        code = compile(source, file, "exec", dont_inherit=True)
-        _run(lambda: exec(code, module.__dict__), file, notes)
-    except SyntaxError as error:
-        raise InputError([f"{file}:{error.lineno or 1}:{error.offset or 1}: error: {error.msg}"]) from None
-    finally:
-        sys.path[:], sys.argv = own_path, own_arguments
-        if main is not None:
-            sys.modules[name] = main
-        for key in set(sys.modules) - modules:
-            if _lies_below(sys.modules[key], root):
-                del sys.modules[key]
-    return module.__dict__
-
-
-def _package_of(file: Path) -> tuple[Path, str]:
-    """The folder from which a file's modules are found, and the package that it belongs to."""
-    folder, names = file.parent, list[str]()
-    while (folder / "__init__.py").exists():
-        names.insert(0, folder.name)
-        folder = folder.parent
-    return folder, ".".join(names)
-
-
-def _lies_below(module: ModuleType, root: Path) -> bool:
-    """Whether a module was found by way of the file's folder: another file may have one of the same name."""
-    own = getattr(module, "__file__", None)
-    if own is None or Path(own).resolve().is_relative_to(Path(sys.prefix).resolve()):
-        return False
-    return Path(own).resolve().is_relative_to(root)
-
-
-def _run(action: Callable[[], Any], file: str, notes: list[str]) -> None:
-    """Do something of the user's; note an error of it, by the line of the file that led there."""
-    try:
-        action()
-    except (SystemExit, KeyboardInterrupt) as error:
-        if isinstance(error, KeyboardInterrupt):
-            raise
-    except BaseException as error:
-        if type(error).__name__ == "Skipped":
-            return
-        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-        said = str(error).splitlines()[0] if str(error) else ""
-        place = f"{file}:{lines[-1]}" if lines else file
-        notes.append(f"{place}: note: here the file ended with {type(error).__name__}{': ' if said else ''}{said}")
+# Calling a function of a file -----------------------------------------------------------------------------------------
 
 
 def _call(contents: Mapping[str, Any], name: str, file: str, notes: list[str]) -> None:
@@ -216,7 +148,7 @@ def _call(contents: Mapping[str, Any], name: str, file: str, notes: list[str]) -
         there = f"; there are: {', '.join(tests)}" if tests else ""
         raise InputError([f"{file}: error: there is no function '{name}' to be called{there}"])
     for given in itertools.islice(_parameters(function), MOST_CALLS):
-        _run(lambda given=given: function(**given), file, notes)
+        run_noting(lambda given=given: function(**given), file, notes)
 
 
 def _parameters(function: Any) -> Iterator[dict[str, Any]]:

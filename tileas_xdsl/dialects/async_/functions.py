@@ -341,7 +341,7 @@ class CallOp(AsyncOp, AsyncOpInterface):
         properties = {name: value for name, value in optional.items() if value is not None}
         printer.print_op_attributes(self.attributes | properties)
         printer.print_string(" : ")
-        printer.print_operation_type(self)
+        printer.print_function_type(self.operand_types, self.result_types)
 
     @classmethod
     def parse(cls, parser: Parser) -> CallOp:

@@ -80,7 +80,7 @@ class TileOp(IRDLOperation):
         _print_attributes(self, printer)
         _print_regions(self, printer)
         printer.print_string(" : ")
-        printer.print_operation_type(self)
+        printer.print_function_type(self.operand_types, self.result_types)
 
     def print_operand_groups(self, printer: Printer) -> None:
         """Print the operands. An op with another syntax overrides this and `parse_operand_groups`."""

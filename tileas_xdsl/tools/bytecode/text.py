@@ -24,14 +24,14 @@ def text_of_bytecode(data: bytes, name: str) -> str:
     except BytecodeError as error:
         raise InputError([f"{name}: error: {error}"]) from None
     for op in module.walk():
-        op.location = _plain(op.location)
+        op.location = with_places(op.location)
     text = StringIO()
     Printer(stream=text, print_debuginfo=True).print_op(module)
     return f"{text.getvalue()}\n"
 
 
-def _plain(location: Attribute) -> LocationAttr:
+def with_places(location: Attribute) -> LocationAttr:
     """The location without the scopes of debug information, which text does not have."""
     if isinstance(location, CallSiteLoc):
-        return CallSiteLoc(_plain(location.callee), _plain(location.caller))
+        return CallSiteLoc(with_places(location.callee), with_places(location.caller))
     return place_in(location) or UNKNOWN_LOC

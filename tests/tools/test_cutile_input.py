@@ -1,0 +1,82 @@
+"""Kernels in cuTile Python as input: `kernel.py:name(types)` in front of every command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cutile.exports import require_cutile
+from tests.support.ir import ROOT
+from tileas_xdsl.tools.main import main
+
+KERNELS = ROOT / "tests" / "cutile" / "kernels.py"
+MATMUL = f"{KERNELS}:matmul(f16:?x?, f16:?x?, D=f32:?x?, tm=64, tn=64, tk=32)"
+
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def _installed() -> None:
+    require_cutile()
+
+
+def test_a_kernel_is_proved_for_every_trip_count(capsys: Output) -> None:
+    assert main(["check", MATMUL, "--no-advice"]) == 0
+    assert "safe for every trip count" in capsys.readouterr().out
+
+
+def test_a_kernel_computes_what_numpy_does(tmp_path: Path, capsys: Output) -> None:
+    generator = np.random.default_rng(5)
+    a, b = (generator.integers(-4, 5, shape).astype(np.float16) for shape in ((100, 40), (40, 72)))
+    np.save(tmp_path / "a.npy", a)
+    np.save(tmp_path / "b.npy", b)
+    np.save(tmp_path / "want.npy", a.astype(np.float32) @ b.astype(np.float32))
+    given = ["--arg", f"A={tmp_path}/a.npy", "--arg", f"B={tmp_path}/b.npy", "--arg", "D=100x72:zeros"]
+    assert main(["run", MATMUL, *given, "--programs", "2x2", "--expect", f"D={tmp_path}/want.npy"]) == 0
+    assert "ran, and is as expected" in capsys.readouterr().out
+
+
+def test_what_is_compiled_says_its_place_in_python(tmp_path: Path, capsys: Output) -> None:
+    assert main(["compile", MATMUL, "--target", "sm_90a", "-o", str(tmp_path / "out.mlir")]) == 0
+    line = KERNELS.read_text().split("\n").index("    for k in range(ct.num_tiles(A, axis=1, shape=(tm, tk))):") + 1
+    assert f"kernels.py:{line}:5: loop: " in capsys.readouterr().out
+    assert "nv_tileas.async.pipeline" in (tmp_path / "out.mlir").read_text()
+
+
+def test_a_kernel_that_has_no_counterpart_runs_as_tile_ir(capsys: Output) -> None:
+    scaled = f"{KERNELS}:added(f32:?x?:unaligned, f32:?x?:unaligned, 128)"
+    assert main(["run", scaled, "--arg", "X=8x100:random:1", "--arg", "Sums=4x100:zeros", "--programs", "8"]) == 0
+    told = capsys.readouterr()
+    assert "ran" in told.out
+    assert "'cuda_tile.atomic_red_view_tko' op has no counterpart" in told.err
+    assert "so it stays Tile IR" in told.err
+
+
+WRONG = {
+    "matmul": "say what 'A' is launched with, as in ",
+    "matmul(f16:?x?, f16:?x?, 3, 64, 64, 32, 1)": "is no parameter, or one twice",
+    "matmull(1)": "there is no kernel 'matmull', decorated with @ct.kernel; there are: double, matmul",
+    "double(f32:what, 4)": "is no array: write f32:?x?",
+    "double(f32:?, four)": "neither an array (f16:?x?), a number (f32), nor a constant (128)",
+    "double(f32:?, 3)": "error: ",
+    "double(f32:?x?, 4)": "error: ",
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_what_is_wrong_is_told_in_one_message(words: str, capsys: Output) -> None:
+    assert main(["check", f"{KERNELS}:{words}"]) == 2
+    told = capsys.readouterr().err
+    assert WRONG[words] in told
+    assert "Traceback" not in told
+    assert "defect of tileas" not in told
+
+
+def test_a_file_that_does_not_run_says_where(tmp_path: Path, capsys: Output) -> None:
+    file = tmp_path / "broken.py"
+    file.write_text("import cuda.tile as ct\nimport torch\nx = torch.zeros(3)\nraise ValueError('no')\n")
+    assert main(["check", f"{file}:k(1)"]) == 2
+    told = capsys.readouterr().err
+    assert "broken.py:4: note: here the file ended with ValueError: no" in told

@@ -1,0 +1,232 @@
+"""
+Kernels in cuTile Python as input of every command: `kernel.py:name(types)` is the tile function that it becomes.
+
+    tileas check 'gemm.py:gemm(A=f16:?x?, B=f16:?x?, D=f16:?x?, tm=128, tn=128, tk=64)'
+
+The words are what the kernel is launched with: `f16:?x?` an array whose rows are dense and whose extents are multiples
+of 16, `f16:?x?:unaligned` one of any extents, `f32` a number, and the value of a constant. They stand in the order of
+the parameters, or behind their names.
+
+The package `cuda-tile` exports the kernel as bytecode, without a GPU. What else the file imports and is not installed,
+or takes a GPU, is replaced by a stand-in. A kernel that has no counterpart below stays Tile IR, and a remark says so.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.ir import Attribute
+from xdsl.printer import Printer
+
+from tileas_xdsl.diagnostics import RefusedError
+from tileas_xdsl.dialects.array_numbers import ARGUMENTS, NAME, NUMBER
+from tileas_xdsl.dialects.cuda_tile.structure import EntryOp
+from tileas_xdsl.readers.tile_ir import read
+from tileas_xdsl.tools.bytecode.text import with_places
+from tileas_xdsl.tools.errors import InputError
+from tileas_xdsl.tools.python.executing import execute, quietly
+from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa import ConvertCudaTileToNvTileAAPass
+from tileas_xdsl.triton.host.anything import standing_in
+
+KERNEL = re.compile(r"(?P<file>.+\.py):(?P<name>\w+)(?:\((?P<words>.*)\))?$", re.DOTALL)
+VERSION = "13.3"
+"""Of the bytecode."""
+ALIGNED = 16
+"""Bytes at a multiple of which arrays begin, and elements of which their extents and strides are multiples."""
+ELEMENTS = {
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "f32": "float32",
+    "f64": "float64",
+    "f8": "float8_e4m3fn",
+    "i8": "int8",
+    "i32": "int32",
+    "i64": "int64",
+    "u8": "uint8",
+    "u32": "uint32",
+    "i1": "bool_",
+}
+"""Words of elements -> their names in cuTile."""
+
+
+def is_kernel(path: str) -> bool:
+    """Whether `path` names a kernel of a Python file."""
+    found = KERNEL.fullmatch(path)
+    return found is not None and Path(found["file"]).is_file()
+
+
+def text_of_kernel(path: str) -> str:
+    """
+    The tile function of the kernel `file.py:name(words)`, each op with its place in Python.
+
+    Raises `InputError` for a file that does not run, names and words that do not fit, what cuTile does not compile, and
+    where `cuda-tile` is not installed; `OSError` where the file cannot be read.
+    """
+    found = KERNEL.fullmatch(path)
+    assert found is not None
+    file, name = found["file"], found["name"]
+    kernel = _kernel_in(file, name)
+    parameters = list(inspect.signature(kernel._pyfunc).parameters)
+    words = _given(path, parameters, found["words"])
+    module = read(_exported(path, kernel, [words[each] for each in parameters], name))
+    _name_arguments(module, parameters, words)
+    for op in module.walk():
+        op.location = with_places(op.location)
+    try:
+        ConvertCudaTileToNvTileAAPass().apply(Context(), module)
+    except RefusedError as error:
+        print(f"{error}\n{path}: note: so it stays Tile IR, which runs and is not compiled", file=sys.stderr)
+    text = StringIO()
+    Printer(stream=text, print_debuginfo=True).print_op(module)
+    return f"{text.getvalue()}\n"
+
+
+MISSING = "error: cuTile Python is not installed: pip install 'tileas-xdsl[cutile]'"
+
+
+def _cutile() -> Any:
+    try:
+        import cuda.tile as ct  # pyright: ignore
+    except ImportError:
+        raise InputError([MISSING]) from None
+    return ct
+
+
+def _compilation() -> Any:
+    """What of cuTile exports kernels."""
+    try:
+        from cuda.tile import compilation  # pyright: ignore
+    except ImportError:
+        raise InputError([MISSING]) from None
+    return compilation
+
+
+def _kernel_in(file: str, name: str) -> Any:
+    ct, notes = _cutile(), list[str]()
+    with standing_in({}), quietly():
+        contents = execute(file, Path(file).stem, notes)
+    kernel = contents.get(name)
+    if isinstance(kernel, ct.kernel):
+        return kernel
+    there = [each for each, value in contents.items() if isinstance(value, ct.kernel)]
+    listed = f"; there are: {', '.join(there)}" if there else ""
+    raise InputError([f"{file}: error: there is no kernel '{name}', decorated with @ct.kernel{listed}", *notes])
+
+
+# What it is launched with ---------------------------------------------------------------------------------------------
+
+
+def _given(path: str, parameters: Sequence[str], text: str | None) -> dict[str, str]:
+    """Parameter -> its word."""
+    words = [word.strip() for word in (text or "").split(",") if word.strip()]
+    found: dict[str, str] = {}
+    for place, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        name, value = (name.strip(), value.strip()) if equals else (next(iter(parameters[place:]), ""), word)
+        if name not in parameters or name in found:
+            raise InputError([f"{path}: error: '{word}' is no parameter, or one twice: {', '.join(parameters)}"])
+        found[name] = value
+    missing = [name for name in parameters if name not in found]
+    if missing:
+        example = ", ".join(f"{name}={found.get(name, 'f16:?x?')}" for name in parameters)
+        where = path.partition("(")[0]
+        raise InputError([f"{path}: error: say what '{missing[0]}' is launched with, as in '{where}({example})'"])
+    return found
+
+
+def _constraint(path: str, word: str) -> Any:
+    """What cuTile is told of a parameter."""
+    ct, compilation = _cutile(), _compilation()
+    kind, colon, shape = word.partition(":")
+    if kind not in ELEMENTS:
+        return _constant(path, word)
+    element = getattr(ct, ELEMENTS[kind])
+    if not colon:
+        return compilation.ScalarConstraint(element)
+    extents, _, promise = shape.partition(":")
+    if not re.fullmatch(r"(\?|\d+)(x(\?|\d+))*", extents) or promise not in ("", "unaligned"):
+        raise InputError([f"{path}: error: '{word}' is no array: write {kind}:?x?, or {kind}:?x?:unaligned"])
+    rank = extents.count("x") + 1
+    divisor = 1 if promise else ALIGNED
+    return compilation.ArrayConstraint(
+        element,
+        rank,
+        index_dtype=ct.int32,
+        stride_lower_bound_incl=0,
+        alias_groups=(),
+        may_alias_internally=False,
+        stride_constant=[None] * (rank - 1) + [1],
+        stride_divisible_by=[divisor] * (rank - 1) + [1],
+        shape_divisible_by=[divisor] * rank,
+        base_addr_divisible_by=ALIGNED,
+    )
+
+
+def _constant(path: str, word: str) -> Any:
+    words: Mapping[str, Any] = {"True": True, "False": False, "None": None}
+    if word in words:
+        return words[word]
+    for read_number in (int, float):
+        with suppress(ValueError):
+            return read_number(word)
+    raise InputError([f"{path}: error: '{word}' is neither an array (f16:?x?), a number (f32), nor a constant (128)"])
+
+
+def _exported(path: str, kernel: Any, words: Sequence[str], name: str) -> bytes:
+    """The bytecode of a kernel."""
+    ct, compilation = _cutile(), _compilation()
+    convention = compilation.CallingConvention.cutile_python_v1()
+    signature = compilation.KernelSignature([_constraint(path, word) for word in words], convention, name)
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "kernel.tileirbc"
+        try:
+            compilation.export_kernel(
+                kernel,
+                [signature],
+                str(file),
+                output_format="tileir_bytecode",
+                bytecode_version=VERSION,
+                gpu_code=None,
+            )
+        except (ct.TileError, TypeError, ValueError) as error:
+            raise InputError([_complaint(path, error)]) from None
+        return file.read_bytes()
+
+
+def _complaint(path: str, error: Exception) -> str:
+    """What cuTile says, behind the place that it names."""
+    location = getattr(error, "loc", None)
+    said = str(getattr(error, "message", None) or error).splitlines()
+    place = f"{location.filename}:{location.line}:{location.col + 1}" if location is not None else path
+    return f"{place}: error: {said[0] if said else type(error).__name__}"
+
+
+# Names ----------------------------------------------------------------------------------------------------------------
+
+
+def _name_arguments(module: ModuleOp, parameters: Sequence[str], words: Mapping[str, str]) -> None:
+    """Call the arguments of the entry as Python does, and say which are numbers of which array."""
+    (entry,) = [op for op in module.walk() if isinstance(op, EntryOp)]
+    said: list[dict[str, Attribute]] = [{} for _ in entry.body.block.args]
+    arguments = iter(entry.body.block.args)
+    for name in parameters:
+        kind, colon, shape = words[name].partition(":")
+        if kind not in ELEMENTS:
+            continue
+        next(arguments).name_hint = name
+        rank = shape.partition(":")[0].count("x") + 1 if colon else 0
+        for word in (f"{each} {axis}" for each in ("size", "stride") for axis in range(rank)):
+            number = next(arguments)
+            number.name_hint = f"{name}_{word.replace(' ', '')}"
+            said[number.index] = {NAME: StringAttr(name), NUMBER: StringAttr(word)}
+    entry.attributes[ARGUMENTS] = ArrayAttr(map(DictionaryAttr, said))
