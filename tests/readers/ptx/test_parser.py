@@ -185,8 +185,6 @@ def test_what_is_no_ptx_is_refused_with_its_line(text: str, line: int | None, sa
         ("call %d1, (), P;", "only the launch knows"),
         ("cp.async.wait_group %r1;", "a number of groups that is no constant"),
         ("elect.sync %r1|%p1, 15;", "elects among some lanes"),
-        ("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1,%f2,%f3,%f4}, {%r1,%r2,%r3,%r4}, %d1, 1, 1, 1, 0;",
-         "has A in registers"),
         ("cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%d1, {%r1}], [s];", "is no parameter"),
     ],
 )  # fmt: skip

@@ -61,6 +61,8 @@ from tileas_xdsl.dialects.upstream import (
 
 ONE_CTA = CTAGroupAttr(CTAGroup.CTA_1)
 IN_TENSOR_MEMORY = pointer(6)
+TENSOR_ADDRESS = "tileas.tensor_address"
+"""Discardable attribute on a load: it reads where `tcgen05.alloc` has put an address."""
 ANY_ADDRESS = any_type_of(ANY_POINTER, pointer(3))
 
 LENGTHS = (2, 4, 8, 16, 32, 64, 128)

@@ -101,6 +101,8 @@ PRODUCTS: dict[WGMMAType, tuple[tuple[WGMMAType, ...], tuple[WGMMAType, ...], in
 }
 """By the type of A: the types that B, and D, may have, and K."""
 
+A_IN_REGISTERS = "tileas.a_in_registers"
+"""Discardable attribute on a product: A is in registers, and its descriptor says nothing. Only checks know it."""
 WIDTHS = frozenset(range(8, 257, 8))
 WIDTHS_OF_INTEGERS = frozenset({8, 16, 24, 32, *range(48, 257, 16)})
 

@@ -65,6 +65,9 @@ EVEN_SHARES = Assumption("tensor copies without tileas.box_bytes bring equal par
 FILLS_PART = Assumption("a tensor store without tileas.box_bytes reads up to the next part of shared memory at most")
 """The same of a store."""
 
+NO_FENCE_FOR_SLOT = Assumption("the address that tcgen05.alloc writes needs no proxy fence")
+"""No edition of PTX ISA says in which proxy it is written; compilers put no fence behind it."""
+
 # Threads --------------------------------------------------------------------------------------------------------------
 
 ONE_THREAD = Assumption("one thread runs {}")

@@ -22,10 +22,12 @@ from tileas_xdsl.dialects.extensions import llvm as extended
 from tileas_xdsl.dialects.extensions import llvm_values as values
 from tileas_xdsl.dialects.extensions.llvm_accesses import FenceOp, ordering_of
 from tileas_xdsl.dialects.llvm_sizes import POINTER_BYTES
+from tileas_xdsl.dialects.nvvm.tcgen05 import TENSOR_ADDRESS
 from tileas_xdsl.dialects.rocdl import async_lds_transfer, counted_lds_transfer
 from tileas_xdsl.machine.core import moving_numbers as moving
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.code import per_op
+from tileas_xdsl.machine.core.happens_before import Proxy
 from tileas_xdsl.machine.core.meaning import control, effect, jump, pure, same_as, sync, terminators
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND, TakesPerThread
@@ -410,7 +412,8 @@ def _touched_at_once(agent: Agent, op: Operation, pointer: Any, type_: Attribute
 
 
 def _load_at_once(agent: Agent, op: llvm.LoadOp, pointer: Any) -> Sequence[Any] | None:
-    is_done = not is_atomic(op) and _touched_at_once(agent, op, pointer, op.results[0].type, write=False)
+    is_plain = not is_atomic(op) and TENSOR_ADDRESS not in op.attributes
+    is_done = is_plain and _touched_at_once(agent, op, pointer, op.results[0].type, write=False)
     return [UNKNOWN] * agent.size if is_done else None
 
 
@@ -430,7 +433,8 @@ def _load(agent: Agent, op: llvm.LoadOp, pointer: Any) -> Any:
     place = typed_view(target, type_, op)
     if words.is_of_word(agent, op) and not target.is_guess:
         return words.access(agent, op, place, _leaves, _plain)
-    value = atomics.load(agent, op, place) if is_atomic(op) else agent.load(place, op)
+    proxy = Proxy.UNSPECIFIED if TENSOR_ADDRESS in op.attributes else Proxy.GENERIC
+    value = atomics.load(agent, op, place) if is_atomic(op) else agent.load(place, op, proxy)
     return UNKNOWN if target.is_guess else _plain(value)
 
 

@@ -27,14 +27,14 @@ from xdsl.dialects.builtin import DenseArrayBase
 from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.assumptions import APART, NAMED_ONCE
+from tileas_xdsl.machine.core.assumptions import APART, GLOBAL_MEMORY, NAMED_ONCE
 from tileas_xdsl.machine.core.asynchronous_work import Touch
 from tileas_xdsl.machine.core.happens_before import Proxy, join, map_key
 from tileas_xdsl.machine.core.memory import MemoryObject, View
 from tileas_xdsl.machine.core.opaque_numbers import part_at
 from tileas_xdsl.machine.core.state import Canvas, SharedPart
 from tileas_xdsl.machine.core.values import UNKNOWN
-from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.machine.tiles.pointers import BYTE, Addresses, Pointer
 from tileas_xdsl.machine.tiles.tensor_maps import ALIGNMENT, DESCRIPTOR_BYTES, Box, described, permuted, straightened
 
@@ -43,6 +43,7 @@ BOX = "tileas.box"
 MOST_DIMENSIONS = 5
 EXTENT = 1 << 32
 """Of each dimension: coordinates have 32 bits, and may be negative."""
+NOT_COMPUTED = "coordinates that are not computed when checking"
 RELEASED = "released tensor maps"
 """The clock of what `fence.proxy.release` has covered, among those of other fences."""
 
@@ -54,11 +55,13 @@ class TensorMaps(SharedPart):
     tensors: dict[tuple[int, int], tuple[Pointer, MemoryObject]] = field(
         default_factory=dict[tuple[int, int], tuple[Pointer, MemoryObject]]
     )
+    stored_somewhere: set[int] = field(default_factory=set[int])
+    """Serial numbers of tensors that something was stored to at coordinates that are not known."""
 
     def draw(self, canvas: Canvas) -> None:
         for descriptor, tensor in self.tensors.values():
             canvas.thing(descriptor.base)
-            canvas.literal(descriptor.offset)
+            canvas.literal((descriptor.offset, tensor.serial in self.stored_somewhere))
             canvas.thing(tensor)
 
 
@@ -70,18 +73,36 @@ def reading_descriptor(descriptor: Pointer) -> Touch:
 
 def reading_box(agent: Agent, op: Operation, descriptor: Pointer, coordinates: Sequence[Any]) -> Touch:
     """The read of a box; of the whole tensor, where the coordinates are not known."""
+    machine, tensor = agent.machine, _tensor_of(agent, descriptor)
+    if tensor.serial in machine.part(TensorMaps).stored_somewhere:
+        raise UndecidedError(op, f"reads the {tensor.name}, to which something is stored at {NOT_COMPUTED}")
     return Touch(_box(agent, op, descriptor, coordinates), False, Proxy.ASYNC)
 
 
 def writing_box(
     agent: Agent, op: Operation, descriptor: Pointer, coordinates: Sequence[Any], *, is_atomic: bool
-) -> Touch:
-    """The write of a box. Raises `UndecidedError` where the coordinates are not known."""
-    known = [agent.known(coordinate, op, "takes as a coordinate") for coordinate in coordinates]
+) -> Touch | None:
+    """
+    The write of a box. None where the coordinates are not known: then no store to the tensor is followed, as no store
+    through a pointer to global memory is. Raises `UndecidedError` if the kernel reads the tensor, too.
+    """
     agent.machine.assume(NAMED_ONCE.about(descriptor.base.family))
+    if any(coordinate is UNKNOWN for coordinate in coordinates):
+        _store_somewhere(agent, op, _tensor_of(agent, descriptor))
+        return None
+    known = [agent.known(coordinate, op, "takes as a coordinate") for coordinate in coordinates]
     if BOX not in op.attributes and described(descriptor) is None:
         agent.machine.assume(APART.about(descriptor.base.family))
     return Touch(_box(agent, op, descriptor, known), True, Proxy.ASYNC, is_atomic)
+
+
+def _store_somewhere(agent: Agent, op: Operation, tensor: MemoryObject) -> None:
+    machine = agent.machine
+    history = machine.history_of(tensor)
+    if machine.with_data or (history is not None and any(not access.is_write for access in history.all())):
+        raise UndecidedError(op, f"stores to the {tensor.name}, which is read as well, at {NOT_COMPUTED}")
+    machine.part(TensorMaps).stored_somewhere.add(tensor.serial)
+    machine.assume(GLOBAL_MEMORY)
 
 
 def _box(agent: Agent, op: Operation, descriptor: Pointer, coordinates: Sequence[Any]) -> View:

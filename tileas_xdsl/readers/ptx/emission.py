@@ -120,6 +120,8 @@ class Emission:
         self.at_entry: dict[object, SSAValue] = {}
         self.numbers: dict[Operand, bool] = {}
         self.end: IRBlock | None = None
+        self.tensor_addresses: set[Location] = set()
+        """Where `tcgen05.alloc` puts addresses of tensor memory."""
         for value, name in zip(self.entry.args, frame.names, strict=True):
             value.name_hint = name
 
@@ -130,6 +132,12 @@ class Emission:
     # Functions --------------------------------------------------------------------------------------------------------
 
     def function(self, blocks: Sequence[Block]) -> func.FuncOp:
+        self.tensor_addresses = {
+            place
+            for block in blocks
+            for step in block.steps
+            if step.what == "tcgen05.alloc" and (place := location_of(step.operands[0])) is not None
+        }
         kept = [block for block in _in_order(blocks[0], self.slice) if block in self.slice.kept]
         made = {block: self._block_of(block) for block in kept}
         for block in kept:
@@ -279,9 +287,9 @@ class Emission:
             return self.undefined(_type_of(operand))
         return self.values[operand]
 
-    def stored(self, operand: Operand) -> SSAValue | None:
-        """A number that goes to memory; None where nobody asks for what it is."""
-        if not self.slice.follows_data or not is_number(operand, self.numbers):
+    def stored(self, step: Step, operand: Operand) -> SSAValue | None:
+        """A number that `step` stores; None where nobody asks for what it is."""
+        if step not in self.slice.stores or not is_number(operand, self.numbers):
             return None
         return self.value(operand)
 

@@ -48,6 +48,8 @@ class Launch:
     """Number of a parameter -> its name."""
     maps: Mapping[tuple[int, int], TensorMap] = field(default_factory=dict[tuple[int, int], TensorMap])
     """Number of a parameter, and offset in it -> what the tensor map there maps."""
+    fixed: frozenset[str] = frozenset()
+    """Names of parameters to which the caller gives a number."""
     is_asked: bool = False
     """Whether the caller gave the block: then a kernel for another one is refused."""
 
@@ -59,6 +61,7 @@ class Launch:
             other.dynamic_bytes if self.dynamic_bytes is None else self.dynamic_bytes,
             {**other.names, **self.names},
             {**other.maps, **self.maps},
+            self.fixed | other.fixed,
             self.block is not None,
         )
 

@@ -46,21 +46,29 @@ class Lowered:
     """Whether there are traps, or assertions that stop."""
     moves_registers: bool = False
     """Whether there is `setmaxnreg`, which is left out."""
+    orders_tensor_memory: bool = False
+    """Whether threads that meet are taken to order tensor memory, with no fence of it."""
+    reads_early: bool = False
+    """Whether registers that `tcgen05.ld` fills are read before the wait for it."""
     global_accesses: bool = False
     """Whether accesses to global memory are left out."""
 
 
-def lower(symbols: Symbols, blocks_of_cluster: int) -> Lowered:
-    """The blocks of the kernel of `symbols`. Raises `PtxError`."""
-    return _Lowering(symbols, blocks_of_cluster).all()
+def lower(symbols: Symbols, blocks_of_cluster: int, *, strict_tcgen05: bool = False) -> Lowered:
+    """
+    The blocks of the kernel of `symbols`. With `strict_tcgen05` fences of tensor memory are asked for even where it has
+    none at all. Raises `PtxError`.
+    """
+    return _Lowering(symbols, blocks_of_cluster, strict_tcgen05).all()
 
 
 class _Lowering:
-    def __init__(self, symbols: Symbols, blocks_of_cluster: int) -> None:
+    def __init__(self, symbols: Symbols, blocks_of_cluster: int, strict_tcgen05: bool) -> None:
         self.body = symbols.function.body
         self.targets = symbols.function.targets
         self.builder = Builder(symbols, blocks_of_cluster)
         self.builder.tuples = _tuples(self.body)
+        self.builder.orders_tensor_memory = not strict_tcgen05 and _leaves_fences_out(self.body)
         self.blocks: list[Block] = []
         self.labelled: dict[Label, Block] = {}
         self.shared_guard: Guard | None = None
@@ -87,6 +95,8 @@ class _Lowering:
                 del block.successors[1:]
                 block.condition = None
         self.result.blocks = _reached(self.blocks)
+        self.result.orders_tensor_memory = self.builder.orders_tensor_memory
+        self.result.reads_early = self.builder.reads_early
         return self.result
 
     def _refuse_unknown(self) -> None:
@@ -334,6 +344,12 @@ def _reached(blocks: list[Block]) -> list[Block]:
         for successor in block.successors:
             successor.predecessors.append(block)
     return kept
+
+
+def _leaves_fences_out(body: list[Instruction | Label]) -> bool:
+    """Whether the kernel uses tensor memory, and has no fence of it anywhere."""
+    found = {item.words[1] for item in body if isinstance(item, Instruction) and item.words[0] == "tcgen05"}
+    return bool(found) and not any(word.startswith("fence") for word in found)
 
 
 def _tuples(body: list[Instruction | Label]) -> dict[Register, Register]:

@@ -5,6 +5,7 @@ Arithmetic that compilers hide, put back: quotients, remainders and complements,
     shr.s (x + (x >> 31 >>> 32-k)), k     x / 2^k, rounded to 0;  with `and -2^k` times 2^k
     the same with `and 2^j - 2^k`         as with -2^k, where only the low j bits are used
     and (not x), m                        m - (x & m)
+    trunc (shr.u ((zext a) or ((zext b) shl 32)), 32)     b: two numbers in one register
 
 All are exact for every x of w bits. Source: Granlund, Montgomery, "Division by Invariant Integers using
 Multiplication" (1994).
@@ -157,6 +158,54 @@ def _rounded_down(rewriter: _Rewriter, step: Step) -> Operand | None:
     return rewriter.give("mul", step, rewriter.give("div.s", step, x, unit), unit)
 
 
+# Numbers that are packed ----------------------------------------------------------------------------------------------
+
+
+def _unpacked(_rewriter: _Rewriter, step: Step) -> Operand | None:
+    """`trunc (shr.u ((zext a) or ((zext b) shl 32)), 32)` is b, and without the shift a."""
+    return _part(step.operands[0], 0, step.results[0].bits)
+
+
+def _part(operand: Operand, low: int, bits: int) -> Operand | None:
+    """The number that bits `low` to `low + bits` of `operand` are, if something that is packed in it is just that."""
+    if low == 0 and operand.bits == bits:
+        return operand
+    if isinstance(operand, Constant):
+        return Constant(operand.value >> low & ((1 << bits) - 1), bits)
+    step = operand.step if isinstance(operand, Value) else None
+    if step is None or step.kind != "compute":
+        return None
+    inner = step.operands[0]
+    if step.what == "zext":
+        return _part(inner, low, bits) if low + bits <= inner.bits else None
+    if step.what == "or":
+        kept = [each for each in step.operands if not _is_zero(each, low, bits)]
+        return _part(kept[0], low, bits) if len(kept) == 1 else None
+    amount = step.operands[1] if len(step.operands) == 2 else None
+    if not isinstance(amount, Constant):
+        return None
+    if step.what == "shl" and low >= amount.value:
+        return _part(inner, low - amount.value, bits)
+    if step.what == "shr.u" and low + amount.value + bits <= inner.bits:
+        return _part(inner, low + amount.value, bits)
+    return None
+
+
+def _is_zero(operand: Operand, low: int, bits: int) -> bool:
+    """Whether bits `low` to `low + bits` of `operand` are certainly zero."""
+    if isinstance(operand, Constant):
+        return not operand.value >> low & ((1 << bits) - 1)
+    widened, shifted, joined = (_step_of(operand, what) for what in ("zext", "shl", "or"))
+    if joined is not None:
+        return all(_is_zero(each, low, bits) for each in joined.operands)
+    if widened is not None:
+        return low >= widened.operands[0].bits or _is_zero(widened.operands[0], low, bits)
+    if shifted is None or not isinstance(shifted.operands[1], Constant):
+        return False
+    distance = shifted.operands[1].value
+    return low + bits <= distance or (low >= distance and _is_zero(shifted.operands[0], low - distance, bits))
+
+
 # Complements ----------------------------------------------------------------------------------------------------------
 
 
@@ -196,7 +245,7 @@ def _step_of(operand: Operand, what: str) -> Step | None:
 
 REWRITES: dict[str, tuple[Made, ...]] = {
     "shr.u": (_divided,),
-    "trunc": (_high_half,),
+    "trunc": (_unpacked, _high_half),
     "div.floor": (_rounded_to_zero,),
     "and": (_rounded_down, _complement),
 }

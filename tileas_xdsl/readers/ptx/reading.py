@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -29,6 +29,7 @@ from tileas_xdsl.readers.ptx.errors import PtxError
 from tileas_xdsl.readers.ptx.launch import NOTHING, Launch
 from tileas_xdsl.readers.ptx.locations import Locations
 from tileas_xdsl.readers.ptx.lowering import Lowered, lower
+from tileas_xdsl.readers.ptx.multiples import count_tiles
 from tileas_xdsl.readers.ptx.parser import parse
 from tileas_xdsl.readers.ptx.quotients import restore_quotients
 from tileas_xdsl.readers.ptx.resolving import resolve
@@ -57,9 +58,17 @@ class Reading:
     """Names of instructions that compute numbers which are not followed, and how often they occur."""
 
 
-def read_ptx(text: str, name: str, launches: Launches = lambda _: NOTHING, *, function: str | None = None) -> Reading:
+def read_ptx(
+    text: str,
+    name: str,
+    launches: Launches = lambda _: NOTHING,
+    *,
+    function: str | None = None,
+    strict_tcgen05: bool = False,
+) -> Reading:
     """
-    The kernels of `text`, a PTX file called `name`; only the one called `function`, if that is given.
+    The kernels of `text`, a PTX file called `name`; only the one called `function`, if that is given. `strict_tcgen05`
+    asks for the fences of tensor memory, and for waits before registers are read, where a kernel has no such fence.
 
     Raises `PtxError` for a text that is no PTX, and for a kernel with an instruction that is not known.
     """
@@ -71,7 +80,7 @@ def read_ptx(text: str, name: str, launches: Launches = lambda _: NOTHING, *, fu
     functions: list[FuncOp] = []
     globals_: dict[str, tuple[int, int, bool]] = {}
     for kernel in kernels:
-        one = _Kernel(module, kernel, launches(kernel), locations)
+        one = _Kernel(module, kernel, launches(kernel), locations, strict_tcgen05)
         functions.append(one.function())
         assumed.update(dict.fromkeys(one.assumed))
         ignored.update(one.lowered.ignored)
@@ -101,15 +110,19 @@ def _asked(module: Module, function: str | None) -> Sequence[Function]:
 class _Kernel:
     """One kernel on its way."""
 
-    def __init__(self, module: Module, kernel: Function, launch: Launch, locations: Locations) -> None:
+    def __init__(
+        self, module: Module, kernel: Function, launch: Launch, locations: Locations, strict_tcgen05: bool
+    ) -> None:
         self.kernel = kernel
         self.symbols = Symbols(module, kernel)
         self.launch = launch
         self.locations = locations
         self.assumed: list[str] = []
+        self.in_tiles: Mapping[tuple[str, int], int] = {}
+        """Parameters that count tiles -> the elements of a tile."""
         self.cluster = self._cluster()
         self.block = self._block()
-        self.lowered: Lowered = lower(self.symbols, prod(self.cluster or (1,)))
+        self.lowered: Lowered = lower(self.symbols, prod(self.cluster or (1,)), strict_tcgen05=strict_tcgen05)
         own = {variable.name for variable in kernel.variables}
         self.names = {
             variable.name: f"{kernel.name}.{variable.name}" if variable.name in own else variable.name
@@ -153,6 +166,7 @@ class _Kernel:
         restore_quotients(blocks)
         restore_remainders(blocks)
         found = slice_of(blocks)
+        self.in_tiles = count_tiles(blocks, found, self._fixed())
         self._note(found)
         arguments = self._in_order(arguments_of(blocks, found))
         frame = Frame(
@@ -175,10 +189,17 @@ class _Kernel:
             self.assumed.append("accesses to global memory do not race: they are not followed")
         if self.lowered.moves_registers:
             self.assumed.append("setmaxnreg finds the registers that it asks for: it is not followed")
+        if self.lowered.orders_tensor_memory:
+            self.assumed.append("threads that meet order tensor memory: the kernel has no tcgen05.fence")
+        if self.lowered.reads_early:
+            self.assumed.append("registers that tcgen05.ld fills are there when they are read before the wait for it")
         if self.cluster is None and self.launch.cluster is None and _asks_for_cluster(self.kernel):
             self.assumed.append("the kernel is launched without clusters")
         if self.lowered.traps:
             self.assumed.append("traps and failed assertions are not reached")
+        for place, unit in self.in_tiles.items():
+            name = self._plain_name(*place)
+            self.assumed.append(f"{name} is {unit} times {name}_tiles")
         if found.dropped_loops:
             self.assumed.append("loops that wait for global memory end")
 
@@ -194,9 +215,19 @@ class _Kernel:
         return sorted(every, key=lambda argument: (number[argument.parameter], argument.offset, argument.bits))
 
     def _name(self, argument: Argument) -> str:
-        parameter = self.symbols.parameter(argument.parameter)
+        name = self._plain_name(argument.parameter, argument.offset)
+        unit = self.in_tiles.get((argument.parameter, argument.offset))
+        return name if unit is None else f"{name}_tiles"
+
+    def _plain_name(self, name: str, offset: int) -> str:
+        parameter = self.symbols.parameter(name)
         assert parameter is not None
-        return self.launch.name_of(parameter, argument.offset)
+        return self.launch.name_of(parameter, offset)
+
+    def _fixed(self) -> list[tuple[str, int]]:
+        """The parameters to which the caller gives a number of elements."""
+        places = [(parameter.name, 0) for parameter in self.kernel.parameters if not parameter.is_array]
+        return [place for place in places if self._plain_name(*place) in self.launch.fixed]
 
     def _attributes(self, argument: Argument) -> DictionaryAttr:
         parameter = self.symbols.parameter(argument.parameter)

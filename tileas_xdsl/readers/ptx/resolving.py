@@ -60,6 +60,8 @@ def resolve(blocks: list[Block], symbols: Symbols) -> None:
                 _find_parameter(step, symbols)
             elif step.what == "tensor load" and (stored & {_map_of(step.operands[1]), None}):
                 step.operands += step.detail
+            elif step.what == "tensor store":
+                steps += _forget_loaded(step, kinds)
             elif step.what in ("generic load", "generic store"):
                 kind = memory_of(step.operands[0], kinds)
                 if kind == "loaded":
@@ -104,6 +106,21 @@ def _find_parameter(step: Step, symbols: Symbols) -> None:
         step.kind, step.what = "unknown", "a parameter"
         return
     step.detail = (place.name, place.offset + step.detail)
+
+
+def _forget_loaded(step: Step, kinds: dict[Operand, str]) -> list[Step]:
+    """
+    Coordinates of a store that came through shared memory, from one warp to another, are not followed: as stores
+    through pointers are not.
+    """
+    made: list[Step] = []
+    for place, operand in enumerate(step.operands[2:], 2):
+        if memory_of(operand, kinds) == "loaded":
+            value = Value(operand.bits, None)
+            value.step = Step("unknown", "a coordinate", [], [value], step.instruction)
+            made.append(value.step)
+            step.operands[place] = value
+    return made
 
 
 def _unknown(step: Step) -> list[Step]:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 
 from tileas_xdsl.analysis.control_flow import immediate_dominators
 from tileas_xdsl.readers.ptx.arithmetic import is_number
+from tileas_xdsl.readers.ptx.reach import Reach, reach_of
 from tileas_xdsl.readers.ptx.steps import Block, Operand, Step, Value
 
 LOADS = ("load", "generic load")
@@ -36,8 +37,8 @@ class Slice:
     """Blocks that are kept, if only to say which operand of a phi is meant."""
     after: Mapping[Block, Block] = field(default_factory=dict[Block, Block])
     """The immediate post-dominator of each."""
-    follows_data: bool = False
-    """Whether numbers that were loaded from shared memory matter."""
+    stores: set[Step] = field(default_factory=set[Step])
+    """Steps whose stored numbers matter: they may be loaded where numbers do."""
     dropped_loops: list[Block] = field(default_factory=list[Block])
     """Blocks whose branch back was dropped, and with it a loop that waits for data."""
 
@@ -64,6 +65,8 @@ class _Marking:
         self.worklist: list[Step] = []
         self.numbers: dict[Operand, bool] = {}
         self.stores: list[Step] = []
+        self.asked: list[Reach | None] = []
+        """Where numbers are loaded that matter."""
 
     def all(self) -> Slice:
         for block in self.blocks:
@@ -95,22 +98,31 @@ class _Marking:
                     self.needs(before)
                     if len(before.successors) > 1:
                         self.branch(before)
-            if self.found.follows_data:
-                self.stored_by(step)
+            self.stored_by(step)
 
     def value(self, operand: Operand) -> None:
         if not isinstance(operand, Value) or operand.step is None:
             return
         self.found.values.add(operand)
         step = operand.step
-        if step.what in LOADS and not self.found.follows_data:
-            self.found.follows_data = True
-            for store in self.stores:
-                if store in self.found.steps:
-                    self.stored_by(store)
+        if step.what in LOADS:
+            self.asks_for(reach_of(step))
         self.mark(step)
 
+    def asks_for(self, place: Reach | None) -> None:
+        """What is stored at `place` matters."""
+        if place in self.asked:
+            return
+        self.asked.append(place)
+        for store in self.stores:
+            if store in self.found.steps:
+                self.stored_by(store)
+
     def stored_by(self, step: Step) -> None:
+        place = reach_of(step) if step.stored else None
+        if not any(asked is None or asked.meets(place) for asked in self.asked):
+            return
+        self.found.stores.add(step)
         for operand in step.stored:
             if is_number(operand, self.numbers):
                 self.value(operand)
@@ -161,7 +173,7 @@ def _is_dropped_wait(block: Block, found: Slice) -> bool:
     """Whether the dropped branch of `block` was one on data that closed or left a loop."""
     if len(block.successors) < 2 or block in found.branches:
         return False
-    return block.condition is not None and _comes_from_memory(block.condition, set()) and _is_in_loop(block)
+    return block.condition is not None and _comes_from_memory(block.condition, set()) and is_in_loop(block)
 
 
 def _comes_from_memory(operand: Operand, seen: set[Operand]) -> bool:
@@ -174,7 +186,8 @@ def _comes_from_memory(operand: Operand, seen: set[Operand]) -> bool:
     return any(_comes_from_memory(each, seen) for each in step.operands)
 
 
-def _is_in_loop(block: Block) -> bool:
+def is_in_loop(block: Block) -> bool:
+    """Whether control that leaves `block` can come back to it."""
     seen: set[Block] = set()
     worklist = list(block.successors)
     while worklist:

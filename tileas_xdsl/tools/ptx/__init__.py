@@ -41,6 +41,10 @@ class LaunchOptions:
     tensor_maps: Mapping[str, str] = field(default_factory=dict[str, str])
     """Parameter -> what the tensor map there maps, as `f16[128x64]:swizzle=128`."""
     remarks: bool = False
+    strict_tcgen05: bool = False
+    """Whether fences of tensor memory are asked for where a kernel has none at all."""
+    fixed: frozenset[str] = frozenset()
+    """Names of parameters that have a number, which is one of elements, not of tiles."""
 
 
 def add_launch(parser: argparse.ArgumentParser) -> None:
@@ -56,6 +60,11 @@ def add_launch(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help=f"what the tensor map that parameter P is maps, as P={EXAMPLE}",
+    )
+    group.add_argument(
+        "--strict-tcgen05",
+        action="store_true",
+        help="ask for fences of tensor memory where a kernel has none, and for a wait before registers are read",
     )
     group.add_argument("--remarks", action="store_true", help="list instructions whose results are not followed")
 
@@ -77,7 +86,16 @@ def options_of(arguments: argparse.Namespace) -> LaunchOptions:
             raise InputError([f"error: --tensor-map {text}: write --tensor-map P={EXAMPLE}"])
         maps[name.strip()] = value.strip()
     block = arguments.block or (None if arguments.threads is None else (arguments.threads,))
-    return LaunchOptions(arguments.launch, block, arguments.cluster, arguments.shared, maps, arguments.remarks)
+    return LaunchOptions(
+        arguments.launch,
+        block,
+        arguments.cluster,
+        arguments.shared,
+        maps,
+        arguments.remarks,
+        arguments.strict_tcgen05,
+        frozenset(text.partition("=")[0].strip().removeprefix("%") for text in arguments.arg),
+    )
 
 
 def is_ptx(path: str, text: str) -> bool:
@@ -89,7 +107,13 @@ def module_of_ptx(text: str, path: str, options: LaunchOptions, function: str | 
     """The kernels of `text`, in the file `path`, as a module. Raises `InputError`."""
     try:
         contract, reading = _contract(path, options), None
-        reading = read_ptx(text, path, lambda kernel: _launch(kernel, contract, options), function=function)
+        reading = read_ptx(
+            text,
+            path,
+            lambda kernel: _launch(kernel, contract, options),
+            function=function,
+            strict_tcgen05=options.strict_tcgen05,
+        )
         reading.module.verify()
     except PtxError as error:
         place = path if error.line is None else f"{path}:{error.line}"
@@ -133,7 +157,7 @@ def _launch(kernel: Function, contract: Any, options: LaunchOptions) -> Launch:
             maps[_place(kernel, given, name)] = map_from_text(text)
         except ValueError as error:
             raise InputError([f"error: --tensor-map {name}={text}: {error}"]) from None
-    return Launch(options.block, options.cluster, options.shared, {}, maps).over(given)
+    return Launch(options.block, options.cluster, options.shared, {}, maps, options.fixed).over(given)
 
 
 def _place(kernel: Function, launch: Launch, name: str) -> tuple[int, int]:

@@ -210,7 +210,7 @@ def _store_box(agent: Agent, op: Any, values: dict[SSAValue, Any]) -> None:
         agent,
         op,
         [Touch(out_of, False, Proxy.ASYNC, parts=parts_of_some(agent, out_of.region))],
-        [reading_descriptor(descriptor), box],
+        [reading_descriptor(descriptor), *([] if box is None else [box])],
         count,
         kind="a bulk store",
         fetch=lambda: agent.machine.read(out_of),

@@ -31,6 +31,7 @@ from tileas_xdsl.layouts.descriptors import tcgen05_operand
 from tileas_xdsl.layouts.tensor_memory import TransferShape
 from tileas_xdsl.layouts.tensor_threads import SHAPE_OF, Cells, Words, copy_words, load_words, store_words
 from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.assumptions import NO_FENCE_FOR_SLOT
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
 from tileas_xdsl.machine.core.happens_before import Proxy
 from tileas_xdsl.machine.core.meaning import issues, pure, suspends, sync
@@ -99,7 +100,9 @@ def _take(agent: Agent, op: Operation, _: None, slot: Pointer, count: int) -> An
     check_permit(agent, op)
     word = element_type(op.operands[1].type)
     assert word is not None
-    agent.store(slot.view((), word), take_columns(agent, op, count), op)
+    machine = agent.machine
+    machine.assume(NO_FENCE_FOR_SLOT)
+    agent.store(slot.view((), word), take_columns(agent, op, count), op, Proxy.UNSPECIFIED)
 
 
 @sync(tcgen05.Tcgen05RelinquishAllocPermitOp)

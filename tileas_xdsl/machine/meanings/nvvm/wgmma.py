@@ -69,10 +69,14 @@ def _mma(agent: Agent, op: wgmma.WgmmaMmaAsyncOp, accumulator: Any, a: Any, b: A
     must_be_warpgroup(agent, op)
     take_accumulator(agent, op, accumulator)
     m, n, k = op.shape.m.data, op.shape.n.data, op.shape.k.data
-    words = [agent.known(word, op, "reads a matrix through") for word in (a, b)]
+    matrices = list(zip((a, b), (m, n), products.is_k_major(op), strict=True))
+    if wgmma.A_IN_REGISTERS in op.attributes:
+        _must_be_check(agent, op)
+        del matrices[0]
+    words = [agent.known(word, op, "reads a matrix through") for word, _, _ in matrices]
     touches = [
         reading(agent, op, word, (rows, k), k_major=k_major)
-        for word, rows, k_major in zip(words, (m, n), products.is_k_major(op), strict=True)
+        for word, (_, rows, k_major) in zip(words, matrices, strict=True)
     ]
     agent.machine.late_values = True
     result = RegistersInFlight(op, wgmma.WgmmaWaitGroupSyncOp.name)
@@ -83,6 +87,12 @@ def _mma(agent: Agent, op: wgmma.WgmmaMmaAsyncOp, accumulator: Any, a: Any, b: A
     fetch = _factors(agent, op, words) if agent.machine.with_data else None
     work = start_warpgroup_product(agent, op, touches, f"a product of {m} x {n} x {k}", fetch, deliver)
     return result.filled_by(work)
+
+
+def _must_be_check(agent: Agent, op: Operation) -> None:
+    machine = agent.machine
+    if machine.with_data:
+        raise UnsupportedError(op, "has A in registers that are not followed, so it has no numbers; check the program")
 
 
 def must_be_warpgroup(agent: Agent, op: Operation) -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from xdsl.dialects.llvm import LLVMStructType
+
 from tileas_xdsl.readers.ptx.arithmetic import evaluated
 from tileas_xdsl.readers.ptx.operands import Address, Dropped, Group, Name, Negated, Number, Pair, Vector
 from tileas_xdsl.readers.ptx.operands import Operand as Written
@@ -36,6 +38,12 @@ class Builder:
         """Register -> the tuple of accumulators that it belongs to, which asynchronous products fill."""
         self.fresh: dict[Register, Block] = {}
         """Tuple -> the block in which an ordinary instruction has renamed it since the last product."""
+        self.orders_tensor_memory = False
+        """Whether threads that meet order tensor memory, with no fence of it (`instructions.matrices`)."""
+        self.loads_tensors = False
+        """Whether a load of tensor memory stands before, with no wait for it between."""
+        self.reads_early = False
+        """Whether registers that such a load fills are read before the wait."""
         self.touched: dict[Register, Block] = {}
         """Tuple -> the block in which an ordinary instruction has read it since the last product."""
 
@@ -111,6 +119,9 @@ class Builder:
         """An ordinary instruction reads `register`: products that may fill it have to be complete."""
         owner = self.tuples.get(register)
         if owner is None or self.touched.get(owner) is self.block:
+            return
+        if self.orders_tensor_memory and self.loads_tensors and not isinstance(owner.type, LLVMStructType):
+            self.reads_early = True
             return
         self.touched[owner] = self.block
         self._append(Step("act", "touch", [owner], [], self.here, make=_look_at))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from xdsl.dialects.builtin import IntAttr, VectorType, f32, i32
+from xdsl.dialects.builtin import IntAttr, UnitAttr, VectorType, f32, i32, i64
 from xdsl.dialects.llvm import LLVMStructType
 from xdsl.ir import Attribute, SSAValue
 
@@ -34,7 +34,7 @@ from tileas_xdsl.dialects.nvvm.matrix_attributes import (
 from tileas_xdsl.dialects.nvvm.tcgen05_mma import Tcgen05MMAOp
 from tileas_xdsl.readers.ptx.emission import Emission
 from tileas_xdsl.readers.ptx.instructions.builder import Builder
-from tileas_xdsl.readers.ptx.instructions.rows import Call, Row
+from tileas_xdsl.readers.ptx.instructions.rows import Becomes, Call, Row
 from tileas_xdsl.readers.ptx.instructions.synchronization import number_in
 from tileas_xdsl.readers.ptx.operands import Address, Number, Vector, parts_of
 from tileas_xdsl.readers.ptx.steps import Step
@@ -54,8 +54,8 @@ def tuple_type(name: str, count: int) -> Attribute:
 
 
 def _multiplied(builder: Builder, call: Call) -> None:
-    if isinstance(call[1], Vector):
-        raise builder.here.error("has A in registers, which is not read yet")
+    """A product; what A consists of does not matter where it is in registers, but that they are there does."""
+    is_in_registers = isinstance(call[1], Vector)
     registers = parts_of(call[0])
     owner = builder.tuple_of(registers)
     shape = call.one_of(SHAPES)
@@ -64,22 +64,24 @@ def _multiplied(builder: Builder, call: Call) -> None:
     words = [word for word in call.modifiers if word in (*FACTORS.split(), "f32", "s32")]
     d, a, b = (WGMMAType(word) for word in words)
     zero = call[3] == Number(0)
-    flags = [number_in(builder, operand, "a flag") for operand in call.operands[6:8]]
-    turned = tuple(bool(flag) for flag in flags) if len(flags) == 2 else (False, False)
-    layouts = (MMALayout.COL if turned[0] else MMALayout.ROW, MMALayout.ROW if turned[1] else MMALayout.COL)
-    descriptors = [builder.read(operand, 64) for operand in call.operands[1:3]]
+    descriptors = [builder.read(operand, 64) for operand in call.operands[1 + is_in_registers : 3]]
+    layouts = _layouts(builder, call, is_in_registers)
     kind = tuple_type(f"wgmma.{d.value}", len(registers))
 
     def make(e: Emission, step: Step) -> None:
-        sums = e.value(step.operands[2]) if len(step.operands) > 2 else e.undefined(kind)
+        count = len(descriptors)
+        sums = e.value(step.operands[count]) if len(step.operands) > count else e.undefined(kind)
+        matrices = [e.value(operand) for operand in step.operands[:count]]
         op = wgmma.WgmmaMmaAsyncOp(
             sums,
-            (e.value(step.operands[0]), e.value(step.operands[1])),
+            (e.undefined(i64) if is_in_registers else matrices[0], matrices[-1]),
             MMAShapeAttr(IntAttr(64), IntAttr(columns), IntAttr(depth)),
             (a, b, d),
             accumulates=not zero,
             layouts=layouts,
         )
+        if is_in_registers:
+            op.attributes[wgmma.A_IN_REGISTERS] = UnitAttr()
         e.add(op)
         if step.results:
             e.give(step, [op.results[0]])
@@ -88,6 +90,15 @@ def _multiplied(builder: Builder, call: Call) -> None:
     builder.act("wgmma", make, [*descriptors, *filled], results=filled)
     if owner is not None:
         builder.forget(owner)
+
+
+def _layouts(builder: Builder, call: Call, is_in_registers: bool) -> tuple[MMALayout, MMALayout]:
+    """Those of A and B; the flags that transpose are the last operands, and A in registers has none."""
+    flags = [bool(number_in(builder, operand, "a flag")) for operand in call.operands[6:8]]
+    if is_in_registers:
+        flags.insert(0, False)
+    a, b = flags if len(flags) == 2 else (False, False)
+    return MMALayout.COL if a else MMALayout.ROW, MMALayout.ROW if b else MMALayout.COL
 
 
 def _ordered(builder: Builder, call: Call) -> None:
@@ -109,6 +120,21 @@ def _waited(builder: Builder, call: Call) -> None:
 
 
 # tcgen05: tensor memory -----------------------------------------------------------------------------------------------
+
+
+def _fenced_before(row: Becomes) -> Becomes:
+    """
+    `row`, of an instruction that accesses tensor memory. The patterns of PTX ISA between threads have fences of tensor
+    memory, and say as well that what synchronises other memory does so here. A kernel that has none of these fences, as
+    those of Triton, is taken to rely on the latter: a fence stands in front of each access, and behind each wait.
+    """
+
+    def fenced(builder: Builder, call: Call) -> None:
+        if builder.orders_tensor_memory:
+            _tensor_fenced(Tcgen05Fence.AFTER, builder, call)
+        row(builder, call)
+
+    return fenced
 
 
 def _allocated(builder: Builder, call: Call) -> None:
@@ -156,6 +182,7 @@ def _tensor_loaded(builder: Builder, call: Call) -> None:
             e.give(step, [op.results[0]])
 
     builder.act("tcgen05.ld", make, [builder.address(call[1])], results=filled)
+    builder.loads_tensors = True
     if owner is not None:
         builder.forget(owner)
     else:
@@ -178,11 +205,15 @@ def _tensor_stored(builder: Builder, call: Call) -> None:
     builder.act("tcgen05.st", make, [builder.address(call[0])])
 
 
-def _tensor_waited(kind: Tcgen05Wait, builder: Builder, _call: Call) -> None:
+def _tensor_waited(kind: Tcgen05Wait, builder: Builder, call: Call) -> None:
     def make(e: Emission, _step: Step) -> None:
         e.add(tcgen05.Tcgen05WaitOp(kind))
 
     builder.act("tcgen05.wait", make)
+    if kind is Tcgen05Wait.LOAD:
+        builder.loads_tensors = False
+    if builder.orders_tensor_memory:
+        _tensor_fenced(Tcgen05Fence.BEFORE, builder, call)
 
 
 def _tensor_fenced(kind: Tcgen05Fence, builder: Builder, _call: Call) -> None:
@@ -265,8 +296,8 @@ MATRICES: tuple[Row, ...] = (
     Row("tcgen05.alloc", "m a", f"{ONE_CTA} sync aligned shared::cta b32", _allocated, acts=True),
     Row("tcgen05.dealloc", "a b", f"{ONE_CTA} sync aligned b32", _deallocated, acts=True),
     Row("tcgen05.relinquish_alloc_permit", "", f"{ONE_CTA} sync aligned", _relinquished, acts=True),
-    Row("tcgen05.ld", "v m c?", f"{MOVES} pack::16b", _tensor_loaded, acts=True),
-    Row("tcgen05.st", "m c? v", f"{MOVES} unpack::16b", _tensor_stored, acts=True),
+    Row("tcgen05.ld", "v m c?", f"{MOVES} pack::16b", _fenced_before(_tensor_loaded), acts=True),
+    Row("tcgen05.st", "m c? v", f"{MOVES} unpack::16b", _fenced_before(_tensor_stored), acts=True),
     Row("tcgen05.wait::ld", "", "sync aligned", partial(_tensor_waited, Tcgen05Wait.LOAD), acts=True),
     Row("tcgen05.wait::st", "", "sync aligned", partial(_tensor_waited, Tcgen05Wait.STORE), acts=True),
     Row("tcgen05.fence::before_thread_sync", "", "", partial(_tensor_fenced, Tcgen05Fence.BEFORE), acts=True),
@@ -275,7 +306,7 @@ MATRICES: tuple[Row, ...] = (
         "tcgen05.mma",
         "m a b c p",
         f"{ONE_CTA} {' '.join(KINDS)} {' '.join(COLLECTORS)}",
-        _tensor_multiplied,
+        _fenced_before(_tensor_multiplied),
         acts=True,
     ),
     Row(
@@ -289,7 +320,7 @@ MATRICES: tuple[Row, ...] = (
         "tcgen05.cp",
         "m a",
         f"{ONE_CTA} {' '.join(CP_SHAPES)} {' '.join(CP_MULTICASTS)}",
-        _tensor_copied,
+        _fenced_before(_tensor_copied),
         acts=True,
     ),
     Row(

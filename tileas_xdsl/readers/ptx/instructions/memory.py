@@ -15,17 +15,19 @@ from __future__ import annotations
 from functools import partial
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, VectorType, i32, i64
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, UnitAttr, VectorType, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from tileas_xdsl.dialects.extensions.llvm import BINARY_OPS, ORDERINGS, AtomicRMWOp
 from tileas_xdsl.dialects.extensions.llvm_values import ExtractElementOp
 from tileas_xdsl.dialects.nvvm.barrier import MapaOp
+from tileas_xdsl.dialects.nvvm.tcgen05 import TENSOR_ADDRESS
 from tileas_xdsl.dialects.nvvm.warp_matrix import LdMatrixOp, StMatrixOp
 from tileas_xdsl.readers.ptx.emission import Emission
 from tileas_xdsl.readers.ptx.instructions.builder import Builder
 from tileas_xdsl.readers.ptx.instructions.rows import ANY_TYPE, Call, Row
 from tileas_xdsl.readers.ptx.operands import parts_of
+from tileas_xdsl.readers.ptx.resolving import location_of
 from tileas_xdsl.readers.ptx.steps import Constant, Register, Step
 
 HINTS = (
@@ -61,7 +63,10 @@ def _loaded(what: str, builder: Builder, call: Call) -> None:
 
 def _make_load(e: Emission, step: Step) -> None:
     bits, count = step.results[0].bits, len(step.results)
-    loaded = e.add(llvm.LoadOp(e.shared(step.operands[0]), _kind(bits, count))).results[0]
+    load = e.add(llvm.LoadOp(e.shared(step.operands[0]), _kind(bits, count)))
+    if location_of(step.operands[0]) in e.tensor_addresses:
+        load.attributes[TENSOR_ADDRESS] = UnitAttr()
+    loaded = load.results[0]
     if count == 1:
         e.give(step, [loaded])
         return
@@ -99,7 +104,7 @@ def _stored(what: str, builder: Builder, call: Call) -> None:
 def _make_store(e: Emission, step: Step) -> None:
     count, bits = len(step.stored), step.stored[0].bits
     pointer = e.shared(step.operands[0])
-    values = [e.stored(value) for value in step.stored]
+    values = [e.stored(step, value) for value in step.stored]
     if count == 1:
         e.add(llvm.StoreOp(values[0] if values[0] is not None else e.undefined(IntegerType(bits)), pointer))
     elif all(value is None for value in values):
