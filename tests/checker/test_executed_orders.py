@@ -9,6 +9,7 @@ each seed has to leave the numbers of `order=eager`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from tileas_xdsl.machine.arguments import (
     is_shaped,
     public_functions,
 )
+from tileas_xdsl.machine.core.deadline import NO_DEADLINE
 from tileas_xdsl.machine.core.orders import Random
 from tileas_xdsl.machine.core.values import element_type
 from tileas_xdsl.machine.core.violations import UnsupportedError
@@ -41,7 +43,7 @@ MOST_CALLS = 5
 """Calls of a program that are executed with each seed: the first, the last, and some between."""
 TIMEOUT = 20
 EXTENT = 64
-WORDS = 1 << 14
+WORDS = 1 << 18
 """Elements behind a pointer."""
 POINTERS = ("llvm.ptr", "tt.ptr")
 
@@ -63,6 +65,7 @@ PROGRAMS = [
 
 ONLY_ITS_DESCRIPTOR_KNOWS = "a descriptor comes without its map, so no numbers can be copied"
 NOT_COMPUTED: Mapping[str, str] = {
+    "examples/zoo/copy-over-an-operand.good.mlir": "the machine follows what tcgen05.mma touches, and not its numbers",
     "examples/zoo/descriptor-of-the-next-group.good.mlir": ONLY_ITS_DESCRIPTOR_KNOWS,
     "examples/zoo/stored-and-loaded-back.good.mlir": ONLY_ITS_DESCRIPTOR_KNOWS,
     "tests/checker/edges/tensor_boxes_beside.mlir": ONLY_ITS_DESCRIPTOR_KNOWS,
@@ -100,7 +103,8 @@ def proved(program: str, monkeypatch: pytest.MonkeyPatch) -> tuple[ModuleOp, lis
 def test_no_interleaving_goes_wrong(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
     _, calls = proved(program, monkeypatch)
     some = calls[:: max(1, len(calls) // MOST_CALLS)]
-    for subject, scalars in some:
+    for decided, scalars in some:
+        subject = replace(decided, deadline=NO_DEADLINE)
         for seed in SEEDS:
             machine = subject.machine(Random(seed))
             subject.execute(machine, scalars)
