@@ -17,6 +17,7 @@ import pytest
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 from xdsl.utils.exceptions import PassFailedException
 
+from tests.support.corpora import nightly
 from tests.support.ir import run_passes
 from tests.support.kernel_references import Arguments, Array, wide
 from tests.support.scheduled_kernels import DIRECTORY, Kernel
@@ -116,6 +117,7 @@ def products(timed: TimedRun) -> list[tuple[int, str, int, int]]:
     return [(it.agent.number, it.op.results[0].name_hint or "", it.start, it.freed) for it in turns]
 
 
+@nightly("a proof for three agents, and a program of 128 by 128; below, one sub-tile of 64 has two agents")
 def test_two_sub_tiles_of_attention_play_ping_pong() -> None:
     """
     A producer and two consumers, each with one sub-tile. In the program that comes of it the tensor core takes turns

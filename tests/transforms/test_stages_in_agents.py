@@ -13,7 +13,7 @@ import pytest
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i32
 
-from tests.support.corpora import each
+from tests.support.corpora import each, nightly
 from tests.support.ir import example, parse, print_custom, run_passes, through
 from tests.support.materialize_async import ORDERS, attention, gemm
 from tests.support.random_tile_kernels import assert_right_and_safe, random_kernel
@@ -221,15 +221,18 @@ def test_one_slot_leaves_no_room_for_a_second_stage() -> None:
     assert check(module, "f", timeout=120).verdict is Verdict.SAFE
 
 
-def test_a_nest_gets_stages_in_its_inner_loop() -> None:
+def nested() -> str:
     """Turns are numbered through the nest, so slots and phases go on from one turn to the next."""
     turn = "%first = arith.muli %j, %n : index\n    %turn = arith.addi %first, %k : index\n    "
     nests = (
         make(body=turn + body.replace(", %k :", ", %turn :").replace(", %k attr", ", %turn attr"))
         for make, body in ((fills, FILLS), (takes, TAKES))
     )
-    text = program(*map(AROUND.format, nests))
-    before, module = parse(text), staged(text)
+    return program(*map(AROUND.format, nests))
+
+
+def test_a_nest_gets_stages_in_its_inner_loop() -> None:
+    before, module = parse(nested()), staged(nested())
     assert decided(module) is None
     assert is_peeled(module)
     for trips in (0, 1, 4):
@@ -238,7 +241,11 @@ def test_a_nest_gets_stages_in_its_inner_loop() -> None:
             found = run(module, "f", arguments(trips), order=order, seed=3)
             assert found.violations == first.violations == ()
             assert first.arrays["c"].tobytes() == found.arrays["c"].tobytes()
-    report = check(module, "f", timeout=120, args={"m": 3})
+
+
+@pytest.mark.parametrize("tiles", [1, pytest.param(3, marks=nightly("the trip counts of three tiles are tried"))])
+def test_a_nest_with_stages_in_its_inner_loop_is_safe(tiles: int) -> None:
+    report = check(staged(nested()), "f", timeout=120, args={"m": tiles})
     assert report.verdict is Verdict.SAFE, str(report)
 
 
