@@ -27,10 +27,10 @@ CEILINGS = {
     "writes to fields of a report": (41, 0),
     "functions of eight parameters or more": (18, 6),
     "chips by literal": (23, 12),
-    "capabilities compared": (2, 0),
+    "capabilities compared": (0, 0),
     "engines by literal": (40, 0),
     "classes that map values in a conversion": (3, 1),
-    "small modules with one importer, beside them": (18, 0),
+    "small modules with one importer, beside them": (17, 0),
     "op builders that are never called": (44, 0),
 }
 """Measure -> how much there may be now, and in the end."""

@@ -22,7 +22,7 @@ from tileas_xdsl.layouts.banks import SHARED
 from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.layouts.memory import OFFSET, SWIZZLES, row_major, swizzled
-from tileas_xdsl.targets.chips import Feature, can
+from tileas_xdsl.targets.chips import Feature, can, nearest_older
 
 VECTOR_BYTES = 16
 """The most that one lane accesses at once."""
@@ -62,8 +62,7 @@ class CopyAtom:
 
     def label(self, capability: int, element: str) -> str:
         """The name of the atom on a target: `sm90_tma_load_2d_f16`."""
-        tiers = TIERS[self.family]
-        tier = max((tier for tier in tiers if tier <= capability), default=tiers[0])
+        tier = nearest_older(capability, TIERS[self.family])
         size = f"{len(self.box)}d" if self.box else str(self.width * (1 if self.family == "cp_async" else 8))
         return f"sm{tier}_{self.family}_{size}_{element}"
 

@@ -11,6 +11,7 @@ each instruction; LLVM, "User Guide for NVPTX Back-end", and PTX ISA, "Release H
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Flag, auto
 
@@ -113,8 +114,18 @@ def capability_of(name: str) -> int | None:
 
 def chip_of(capability: int) -> Chip:
     """The chip of this capability, else the nearest older one, else the oldest."""
-    older = [chip for known, chip in CHIPS.items() if known <= capability]
-    return older[-1] if older else next(iter(CHIPS.values()))
+    return CHIPS[nearest_older(capability, tuple(CHIPS))]
+
+
+def nearest_older(capability: int, known: Sequence[int]) -> int:
+    """The latest of the `known` capabilities that is not later than `capability`; else the first of them."""
+    return max((other for other in known if other <= capability), default=known[0])
+
+
+def is_older(name: str, capability: int) -> bool:
+    """Whether a chip has less than a compute capability; no for a name that says none."""
+    own = capability_of(name)
+    return own is not None and own < capability
 
 
 def can(capability: int, feature: Feature) -> bool:

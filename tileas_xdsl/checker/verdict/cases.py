@@ -6,6 +6,7 @@ It decides each call, reports what is found, and keeps what a proof and the sear
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,9 +17,10 @@ from tileas_xdsl.checker.verdict.deciding import Decision, Subject, decide
 from tileas_xdsl.checker.verdict.excluded_calls import ExcludedCalls
 from tileas_xdsl.checker.verdict.preconditions import as_called
 from tileas_xdsl.checker.verdict.report import Finding, Report
-from tileas_xdsl.checker.verdict.ring_depths import deepest
 from tileas_xdsl.machine.core.deadline import TimeUpError
 from tileas_xdsl.machine.core.violations import OutOfBoundsError, UndecidedError, UndefinedCallError
+from tileas_xdsl.machine.parts.placed_barriers import PlacedBarriers
+from tileas_xdsl.machine.parts.rings import Rings
 
 if TYPE_CHECKING:
     from tileas_xdsl.checker.decisions.parts import Failures
@@ -189,3 +191,13 @@ class Case:
             self.right.append(values)
             for op, counts in machine.waits_met.items():
                 self.waits.setdefault(op, {}).update(counts)
+
+
+def deepest(machine: Machine) -> int:
+    """
+    Slots of the deepest pipeline or queue of an execution, or the barriers that one op has made; at least 0. Up to two
+    rounds of it, a larger trip count may still differ.
+    """
+    depths = [ring.depth or 0 for ring in machine.part(Rings).made]
+    makers = Counter(barrier.op for barrier in machine.part(PlacedBarriers).at.values())
+    return max([*depths, *makers.values()], default=0)

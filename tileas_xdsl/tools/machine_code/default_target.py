@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from tileas_xdsl.backend.present_gpu import present_chip
 from tileas_xdsl.dialects.nv_tileaa.attributes import compute_capability_of
 from tileas_xdsl.interfaces import functions_in
-from tileas_xdsl.targets.chips import PTX_VERSIONS, capability_of
+from tileas_xdsl.targets.chips import PTX_VERSIONS, is_older
 from tileas_xdsl.tools.errors import InputError
 
 DEFAULT_CHIP = "sm_90a"
@@ -60,8 +60,7 @@ def stated_capability(module: ModuleOp) -> int | None:
 
 
 def _refuse_older(asked: str, stated: int | None) -> None:
-    capability = capability_of(asked)
-    if stated is not None and capability is not None and capability < stated:
+    if stated is not None and is_older(asked, stated):
         raise InputError(
             [f"error: --target {asked}: the program says that it is compiled for sm_{stated}; leave out --target"]
         )
