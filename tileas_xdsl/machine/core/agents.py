@@ -521,6 +521,10 @@ class Agent:
         """Why one execution may not speak for all (see `Machine.doubt`)."""
         self.machine.doubt(op, reason, leaves_open)
 
+    def leave_open(self, op: Operation, reason: str) -> None:
+        """What is found is told; where nothing is, the verdict stays open for `reason`."""
+        self.machine.leave_open(op, reason)
+
     def shares(self, name: str, *, alone: bool) -> None:
         """The present step depends on, or changes, the resource `name` (see `Machine.shares`)."""
         self.machine.shares(name, alone=alone)

@@ -550,6 +550,10 @@ class Machine:
         """Record at `op` the reason why one execution may not speak for all, and what that leaves open."""
         self.indeterminacies.append(Indeterminacy(op, reason, leaves_open))
 
+    def leave_open(self, op: Operation, reason: str) -> None:
+        """Record at `op` why no verdict but a violation is certain."""
+        self.open_questions.append(Indeterminacy(op, reason))
+
     @property
     def left_open(self) -> list[str]:
         """What other interleavings may decide otherwise, each once: noun phrases."""
@@ -582,7 +586,7 @@ class Machine:
         self.observer.access(access, agent.mind, history)
         if next(iter(history.conflicts(access, agent.mind)), None) is not None:
             reason = f"may touch '{view.base.name}', which asynchronous work is still using"
-            self.open_questions.append(Indeterminacy(op, reason))
+            self.leave_open(op, reason)
 
     def happened(
         self,

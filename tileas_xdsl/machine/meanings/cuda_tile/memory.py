@@ -2,7 +2,11 @@
 Views, pointers and accesses of `cuda_tile`.
 
 A run does each access when it comes to it; a token is complete from the start. That is one of the orders that tokens
-allow, so a check refuses accesses. What a load gives where nothing is defined is zero.
+allow. In a check an access is asynchronous work, which begins behind its token and whose completion is the token that
+it gives: so what no token orders is a race. What a load gives where nothing is defined is zero.
+
+A check does not know how large arrays are. It takes them to be small and dense, finds what races there, and leaves the
+verdict open where it finds nothing. Atomics, and accesses that other blocks may meet, it does not follow.
 """
 
 from __future__ import annotations
@@ -10,11 +14,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, StringAttr
-from xdsl.ir import BlockArgument
+from xdsl.ir import BlockArgument, SSAValue
 
 from tileas_xdsl.dialects.cuda_tile.base import TileIROp
 from tileas_xdsl.dialects.cuda_tile.enumerations import PaddingAttr
@@ -31,6 +36,7 @@ from tileas_xdsl.dialects.cuda_tile.types import (
 )
 from tileas_xdsl.machine.arguments import ArgumentError, binds_type, default_array
 from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.asynchronous_work import Event
 from tileas_xdsl.machine.core.happens_before import Proxy
 from tileas_xdsl.machine.core.meaning import effect
 from tileas_xdsl.machine.core.memory import MemoryObject, View
@@ -38,12 +44,16 @@ from tileas_xdsl.machine.core.values import UNKNOWN, element_type, unsigned, wra
 from tileas_xdsl.machine.core.violations import MistakeError, UndecidedError, UnsupportedError
 from tileas_xdsl.machine.meanings.cuda_tile.values import as_array, as_value, element_type_of, numbers_of
 from tileas_xdsl.machine.parts.rings import StageToken, done_token
+from tileas_xdsl.machine.parts.tile_works import issue_move
 from tileas_xdsl.machine.tiles.numerics import Array, is_array
 from tileas_xdsl.machine.tiles.pointers import DEFAULT_BYTES, Addresses, Pointer
 from tileas_xdsl.machine.tiles.tiled_views import Lanes, Piece, pieces_behind, read_pieces, write_pieces
 from tileas_xdsl.machine.tiles.tiles import PointerTile
 
 PADDING = {"zero": 0.0, "neg_zero": -0.0, "nan": np.nan, "pos_inf": np.inf, "neg_inf": -np.inf}
+
+CHECKED_BYTES = 1 << 32
+"""Of the memory behind a pointer in a check, which holds no numbers."""
 
 # Arguments ------------------------------------------------------------------------------------------------------------
 
@@ -71,7 +81,8 @@ def _address(argument: BlockArgument, kind: PointerType, given: Any, name: str, 
     element = element_type(kind.pointee)
     if element is None:
         raise ArgumentError(f"argument '{name}' leads to {kind.pointee}, which has no numbers here")
-    size = DEFAULT_BYTES // element.size if given is None else int(np.size(given))
+    bytes_ = DEFAULT_BYTES if with_data else CHECKED_BYTES
+    size = bytes_ // element.size if given is None else int(np.size(given))
     base = MemoryObject.zeros(name, (size,), element, "global", with_data=with_data)
     if base.data is not None:
         contents = default_array((size,), element, argument.index) if given is None else np.asarray(given).reshape(-1)
@@ -101,13 +112,37 @@ def _make_array(agent: Agent, op: TileIROp, base: Any, *sizes: Any) -> View:
     kind = op.results[0].type
     assert isinstance(kind, TensorViewType)
     element = numbers_of(op, kind.element_type)
-    dynamic = iter(
-        unsigned(agent.known(size, op, "measures an array by"), element_type_of(operand))
-        for size, operand in zip(sizes, op.operands[1:], strict=True)
-    )
+    dynamic = iter(_size(agent, op, size, operand) for size, operand in zip(sizes, op.operands[1:], strict=True))
     shape = tuple(next(dynamic) if extent == DYNAMIC_INDEX else extent for extent in kind.get_shape())
     strides = tuple(next(dynamic) if stride == DYNAMIC_INDEX else stride for stride in kind.get_strides())
+    if _is_check(agent):
+        shape, strides = _taken(agent, op, pointer, shape, strides)
     return View(pointer.base, pointer.offset, shape, tuple(stride * element.size for stride in strides), element)
+
+
+def _size(agent: Agent, op: TileIROp, size: Any, operand: SSAValue) -> Any:
+    """An extent or a stride; in a check it may be unknown."""
+    if size is UNKNOWN and _is_check(agent):
+        return UNKNOWN
+    return unsigned(agent.known(size, op, "measures an array by"), element_type_of(operand))
+
+
+OPEN_EXTENTS = {1: 4096, 2: 256}
+"""The extents that a check takes arrays of so many axes to have, where they are open; 32 for more axes."""
+
+
+def _taken(
+    agent: Agent, op: TileIROp, pointer: Pointer, shape: Sequence[Any], strides: Sequence[Any]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Extents and strides of an array in a check: open ones are small, and rows follow each other."""
+    extent = OPEN_EXTENTS.get(len(shape), 32)
+    found = tuple(extent if size is UNKNOWN else int(size) for size in shape)
+    dense = [prod(found[axis + 1 :]) for axis in range(len(found))]
+    steps = tuple(own if step is UNKNOWN else int(step) for own, step in zip(dense, strides, strict=True))
+    if any(size is UNKNOWN for size in (*shape, *strides)):
+        pointer.base.is_open = True
+        agent.leave_open(op, f"makes an array whose extents are open: only those of {extent} are tried")
+    return found, steps
 
 
 @effect(OPS["make_partition_view"], OPS["make_strided_view"], OPS["make_gather_scatter_view"])
@@ -137,10 +172,37 @@ def _shape_of(_agent: Agent, op: TileIROp, array: View) -> Any:
 # Accesses -------------------------------------------------------------------------------------------------------------
 
 
+def _is_check(agent: Agent) -> bool:
+    """Whether numbers are not computed, and every order is judged."""
+    return not agent.machine.with_data
+
+
 def _only_run(agent: Agent, op: TileIROp) -> None:
-    """Raises `UndecidedError` in a check: tokens allow other orders than that of the text, and one alone is tried."""
-    if not agent.machine.with_data:
-        raise UndecidedError(op, "is ordered by tokens alone, which only a run follows so far, in one order of many")
+    """Raises `UndecidedError` in a check of what other blocks may meet: one block alone is tried."""
+    is_weak = op.word("memory_ordering_semantics") == "weak"
+    if _is_check(agent) and not is_weak:
+        raise UndecidedError(op, "meets accesses of other blocks, and a check follows one block alone")
+
+
+def _later(agent: Agent, op: TileIROp, pieces: Sequence[Piece], behind: Any, *, write: bool) -> StageToken:
+    """Issue an access that begins behind a token; the token of its completion."""
+    before = behind.event if isinstance(behind, StageToken) else Event.completed()
+    names = ", ".join(dict.fromkeys(piece.view.base.name for piece in pieces))
+    label = f"the {'store to' if write else 'load from'} '{names}'"
+    views = [piece.view for piece in pieces]
+    reads, writes = ([], views) if write else (views, [])
+    token = issue_move(agent, op, reads, writes, _nothing, _no_data, label=label, engine="copy", dependencies=[before])
+    for work in token.event.source:
+        work.ends_with_grid = True
+    return token
+
+
+def _nothing() -> None:
+    """A check moves no numbers."""
+
+
+def _no_data(_: Any) -> None:
+    """A check moves no numbers."""
 
 
 def _pieces(agent: Agent, op: TileIROp, tiles: TilesOf, indices: Sequence[Any]) -> list[Piece]:
@@ -198,6 +260,8 @@ def _load_view(agent: Agent, op: TileIROp, tiles: TilesOf, *others: Any) -> Any:
     kind = tiles.type
     pieces = _pieces(agent, op, tiles, others[: len(op.group("index"))])
     _inside(op, tiles, pieces)
+    if _is_check(agent):
+        return UNKNOWN, _later(agent, op, pieces, _operand(op, (tiles, *others), "token"), write=False)
     padding = PADDING[kind.padding.data] if isinstance(kind.padding, PaddingAttr) else 0
     lanes = Lanes(kind.get_tile_shape(), numbers_of(op, kind.tensor_view.element_type), padding)
     return read_pieces(agent, op, pieces, lanes), done_token()
@@ -208,6 +272,8 @@ def _store_view(agent: Agent, op: TileIROp, tile: Any, tiles: TilesOf, *others: 
     _only_run(agent, op)
     pieces = _pieces(agent, op, tiles, others[: len(op.group("index"))])
     _inside(op, tiles, pieces)
+    if _is_check(agent):
+        return _later(agent, op, pieces, _operand(op, (tile, tiles, *others), "token"), write=True)
     write_pieces(agent, op, pieces, tile)
     return done_token()
 
@@ -233,6 +299,8 @@ def _load_pointers(agent: Agent, op: TileIROp, *operands: Any) -> Any:
     assert isinstance(kind, TileType)
     mask, padding = _operand(op, operands, "mask"), _operand(op, operands, "paddingValue")
     pieces = _lanes_behind(agent, op, operands[0], kind, mask)
+    if _is_check(agent):
+        return UNKNOWN, _later(agent, op, pieces, _operand(op, operands, "token"), write=False)
     lanes = Lanes(kind.get_shape(), numbers_of(op, kind.element_type), 0, mask, padding)
     return as_value(op, np.asarray(read_pieces(agent, op, pieces, lanes)), kind), done_token()
 
@@ -244,6 +312,8 @@ def _store_pointers(agent: Agent, op: TileIROp, pointers: Any, value: Any, *rest
     kind = op.operand("value").type
     assert isinstance(kind, TileType)
     pieces = _lanes_behind(agent, op, pointers, kind, mask)
+    if _is_check(agent):
+        return _later(agent, op, pieces, _operand(op, (pointers, value, *rest), "token"), write=True)
     write_pieces(agent, op, pieces, as_array(op, value, kind), mask)
     return done_token()
 
@@ -347,8 +417,9 @@ def _to_address(agent: Agent, op: TileIROp, numbers: Any) -> Any:
 
 
 @effect(OPS["make_token"], OPS["join_tokens"])
-def _token(_agent: Agent, _op: TileIROp, *_tokens: Any) -> StageToken:
-    return done_token()
+def _token(_agent: Agent, _op: TileIROp, *tokens: StageToken) -> StageToken:
+    """A token that is complete when all `tokens` are."""
+    return StageToken(None, "", None, Event.all_of([token.event for token in tokens]))
 
 
 @effect(OPS["memory_fence_alias_tko"], OPS["gdc_wait_tko"], OPS["gdc_launch_dependents_tko"])

@@ -15,6 +15,7 @@ from tileas_xdsl.dialects.cuda_tile.base import TileIROp
 from tileas_xdsl.dialects.cuda_tile.ops import OPS
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import control
+from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.cuda_tile.values import COMPUTE, as_array, as_value
 from tileas_xdsl.machine.tiles.numerics import Array
@@ -58,8 +59,15 @@ def _given(op: TileIROp, arrays: Sequence[Array]) -> Any:
     return values[0] if len(values) == 1 else values
 
 
+def _unknown(op: TileIROp) -> Any:
+    """What a check knows of numbers: nothing."""
+    return UNKNOWN if len(op.results) == 1 else (UNKNOWN,) * len(op.results)
+
+
 @control(OPS["reduce"])
 def _reduce(_agent: Agent, op: TileIROp, *operands: Any) -> Any:
+    if any(operand is UNKNOWN for operand in operands):
+        return _unknown(op)
     tiles, axis = _tiles(op, operands), _number(op, "dim")
     so_far: list[Any] = [np.take(tile, 0, axis) for tile in tiles]
     for place in range(1, tiles[0].shape[axis]):
@@ -69,6 +77,8 @@ def _reduce(_agent: Agent, op: TileIROp, *operands: Any) -> Any:
 
 @control(OPS["scan"])
 def _scan(_agent: Agent, op: TileIROp, *operands: Any) -> Any:
+    if any(operand is UNKNOWN for operand in operands):
+        return _unknown(op)
     tiles, axis = _tiles(op, operands), _number(op, "dim")
     places = range(tiles[0].shape[axis])
     if _number(op, "reverse"):
