@@ -27,7 +27,7 @@ from tileas_xdsl.checker.decisions.segments import Findings, check_visits
 from tileas_xdsl.checker.decisions.signs import never_negative
 from tileas_xdsl.checker.decisions.steered_run import PutAside, SteeredRun
 from tileas_xdsl.checker.decisions.thresholds import Thresholds, thresholds
-from tileas_xdsl.checker.proof.outcomes import NoProofError, SuspicionError
+from tileas_xdsl.checker.proof.outcomes import NeverProvedError, NoProofError, SuspicionError
 from tileas_xdsl.checker.proof.recorded_run import RecordedRun
 from tileas_xdsl.checker.snapshot.settled import Reach
 from tileas_xdsl.checker.snapshot.snapshot import Demand
@@ -181,7 +181,7 @@ def prove_all_counts(problem: Problem, attempts: Attempts = MANY_STATES) -> Proo
     plain, more = _Attempt(problem), _Attempt(problem.told_apart_more())
     for gathers_leftovers, most_states in attempts:
         for attempt in (plain, more):
-            if isinstance(plain.failure, TooManyStatesError):
+            if isinstance(plain.failure, TooManyStatesError | NeverProvedError):
                 # Leftovers that are not gathered make more states, and so does what else is told apart.
                 raise plain.failure
             found = attempt.proof(most_states, gathers_leftovers=gathers_leftovers)

@@ -93,6 +93,10 @@ class Recurrence:
         """The least trip count of the loop at which the state is found at least twice."""
         return self.first + self.period + 1 + self.rest
 
+    def repeats(self, other: Recurrence) -> bool:
+        """Whether it is the same one, seen on another run."""
+        return (self.first, self.period) == (other.first, other.period)
+
 
 Rates = dict[LoopKey, Fraction]
 """Loop -> by how many turns it grows when the trip count grows by one."""
@@ -139,9 +143,11 @@ class _Induction:
 
     # Executions -------------------------------------------------------------------------------------------------------
 
-    def _run(self, trip_count: int, wanted: Wanted | None = None) -> RecordedRun:
+    def _run(self, trip_count: int, wanted: Wanted | None = None, *, is_compared: bool = False) -> RecordedRun:
+        """Execute a trip count, and record its steps if it is to be compared with another one."""
         ways = {"as_slots_turn": self.as_slots_turn, "gathers_leftovers": self.gathers_leftovers}
         run = RecordedRun(wanted, self.reach, **ways)
+        run.takes_notes = is_compared
         right = self.execute(trip_count, run)
         self.entries += len(run.entries)
         self.meets_equal_slots |= run.meets_equal_slots
@@ -183,7 +189,8 @@ class _Induction:
     def _searched(self, keys: Sequence[LoopKey]) -> tuple[Recurrences, int]:
         """
         The recurrences of those of the loops `keys` whose state recurs, and the trip count at which that was seen.
-        Where some of them are missing, one longer run may show them: the climb without them would take much longer.
+        Where some of them are missing, one longer run may show them: the climb without them would take much longer. It
+        also has to find the others again: the numbers 0, 1, 2, 3 of four slots in the last turns look even.
 
         Raises `NoProofError` if there are none.
         """
@@ -194,6 +201,7 @@ class _Induction:
             trip_count = times * max(self.checked, 8) + 8
             run = self._run(trip_count, lambda key, _turn: key in wanted)
             found = _recurrences_on(run, keys)
+            best = {key: each for key, each in best.items() if key in found and found[key].repeats(each)}
             if len(found) > len(best):
                 missing = [key for key in keys if key not in found]
                 self.reason = self._why_not(run, missing[0]) if missing else ""
@@ -241,7 +249,8 @@ class _Induction:
 
         def run_of(trip_count: int) -> RecordedRun:
             if trip_count not in runs:
-                runs[trip_count] = self._run(trip_count, lambda key, turn: turn in wanted.get(key, nothing))
+                at_cuts: Wanted = lambda key, turn: turn in wanted.get(key, nothing)  # noqa: E731
+                runs[trip_count] = self._run(trip_count, at_cuts, is_compared=True)
             return runs[trip_count]
 
         starts = [ceil(recurrence.turns / rates[key]) for key, recurrence in recurrences.items()] or [0]

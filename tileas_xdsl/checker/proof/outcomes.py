@@ -56,6 +56,10 @@ class NoProofError(Exception):
         super().__init__(reason)
 
 
+class NeverProvedError(NoProofError):
+    """There is no proof, however states are drawn."""
+
+
 class SuspicionError(NoProofError):
     """There is no proof, and something may be wrong: only a call can show whether it is."""
 

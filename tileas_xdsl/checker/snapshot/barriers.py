@@ -120,11 +120,10 @@ def draw_queue(drawing: Drawing, queue: GroupQueue, owner: Agent | None) -> None
     older than any count in the program leaves in flight are left out, too.
     """
     drawing.queues += 1
-    first = 0
+    first = _first_news(drawing, queue, owner)
     old = len(queue.groups) - drawing.unsettled.reach.in_flight
-    for number, group in enumerate(queue.groups):
-        mind = owner.mind if owner is not None and number < queue.known_complete else None
-        if not all(_is_news_to_nobody(work, drawing, mind) for work in group.works):
+    for number, group in enumerate(queue.groups[first:], first):
+        if not _is_no_news(drawing, queue, number, owner):
             # Every wait is for all groups that are as old as this one.
             if number >= old or not all(can_be_left(drawing, work) for work in group.works):
                 break
@@ -139,6 +138,25 @@ def draw_queue(drawing: Drawing, queue: GroupQueue, owner: Agent | None) -> None
         drawing.literal(max(queue.observed_by(agent), first) - first)
     drawing.moments(queue.commits)
     drawing.moments(queue.waits)
+
+
+def _first_news(drawing: Drawing, queue: GroupQueue, owner: Agent | None) -> int:
+    """
+    The number of the first group that is news to somebody. Knowledge only grows, so no group in front of it is looked
+    at in later snapshots of the execution.
+    """
+    fronts = drawing.unsettled.fronts
+    first = fronts.get((queue, owner), 0)
+    while first < len(queue.groups) and _is_no_news(drawing, queue, first, owner):
+        first += 1
+    fronts[queue, owner] = first
+    return first
+
+
+def _is_no_news(drawing: Drawing, queue: GroupQueue, number: int, owner: Agent | None) -> bool:
+    """Whether all whom it concerns know that the works of a group are complete."""
+    mind = owner.mind if owner is not None and number < queue.known_complete else None
+    return all(_is_news_to_nobody(work, drawing, mind) for work in queue.groups[number].works)
 
 
 def must_be_young(drawing: Drawing, age: int) -> None:

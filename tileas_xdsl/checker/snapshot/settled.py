@@ -22,6 +22,7 @@ from tileas_xdsl.machine.core.synchronization import EndOfAgents, Phase
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent
     from tileas_xdsl.machine.core.execution import Machine
+    from tileas_xdsl.machine.core.synchronization import GroupQueue
 
 
 @dataclass(frozen=True)
@@ -157,6 +158,8 @@ class Unsettled:
 
     def __init__(self, reach: Reach) -> None:
         self.reach = reach
+        self.fronts: dict[tuple[GroupQueue, Agent | None], int] = {}
+        """(queue, the agent that alone waits for it) -> how many of its oldest groups were settled when last drawn."""
         self._works: list[AsyncWork] = []
         self._seen = 0
 

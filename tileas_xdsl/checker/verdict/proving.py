@@ -298,7 +298,7 @@ def _steer(
     case: Case, opened: OpenLoops, run: RecordedRun, aside: PutAside | None, changed: WhatIf = AS_WRITTEN
 ) -> bool:
     """An execution with the open loops of `opened`, under the guide of `run`; or one that was put `aside` goes on."""
-    from tileas_xdsl.checker.proof.outcomes import NoProofError
+    from tileas_xdsl.checker.proof.outcomes import NeverProvedError, NoProofError
 
     case.report.executions += changed is AS_WRITTEN
     case.tell(f"@{case.name}: proving all loop counts at once")
@@ -314,7 +314,7 @@ def _steer(
         raise NoProofError(f"it cannot be executed with open loops: {error}") from None
     case.report.assumed.update(machine.assumptions)
     if machine.opaque_names:
-        raise NoProofError("numbers that differ between blocks are not followed with open loops")
+        raise NeverProvedError("numbers that differ between blocks are not followed with open loops")
     return machine.is_right_beyond_doubt
 
 

@@ -328,6 +328,8 @@ class AccessHistory:
         """The same -> the last moment at which it made one."""
         self._by_works: dict[bool, dict[Access, None]] = {True: {}, False: {}}
         """Whether they are writes -> the recorded accesses of asynchronous works."""
+        self._works_known: dict[int, set[Access]] = {}
+        """Agent -> those of them of which it was found to know: it knows of them from then on."""
         self._asked: tuple[ByteRegion, list[Access]] | None = None
         """The region that was asked for last, since the last change, and the answer."""
         self._located: tuple[ByteRegion, _Cells] | None = None
@@ -376,17 +378,29 @@ class AccessHistory:
 
     def _not_known_at_once(self, access: Access, mind: Mind) -> Iterator[Access]:
         """
-        The recorded accesses but those of agents of whose last one `mind` knows, where no fence is asked for: of the
-        thousands that one agent makes to an array none is a stranger to the next. A read is none to a read.
+        The recorded accesses but those of agents of whose last one `mind` knows, and those of works of which it knows,
+        where no fence is asked for: of the thousands that one agent makes to an array none is a stranger to the next. A
+        read is none to a read.
         """
         kinds = (True, False) if access.is_write else (True,)
-        for is_write in kinds:
-            yield from self._by_works[is_write]
         needs_no_fence = access.proxy in WITHOUT_FENCES
+        for is_write in kinds:
+            made = self._by_works[is_write]
+            yield from self._news(made, access.agent, mind) if needs_no_fence and access.work is None else made
         for maker, made in self._by_agents.items():
             agent, is_write = maker
             if is_write in kinds and not (needs_no_fence and mind.knows_moment(agent, self._latest[maker])):
                 yield from made
+
+    def _news(self, made: Iterable[Access], agent: Agent, mind: Mind) -> Iterator[Access]:
+        """Those accesses of works of which `agent`, whose `mind` it is, does not know."""
+        known = self._works_known.setdefault(agent.number, set())
+        for access in made:
+            if access not in known:
+                if mind.knows(access):
+                    known.add(access)
+                else:
+                    yield access
 
     def replaced_by(self, access: Access, mind: Mind) -> list[Access]:
         """The recorded accesses that `access` replaces: whatever races with one of them races with `access` as well."""
@@ -411,6 +425,8 @@ class AccessHistory:
         cells = self._filed.pop(access, ())
         self._asked = None
         self._made_like(access).pop(access, None)
+        for known in self._works_known.values():
+            known.discard(access)
         if cells is None:
             self._anywhere.pop(access)
             return
