@@ -1,8 +1,8 @@
 """
 What `make test` runs of a family: of a parametrised test that is too long to be run whole each time.
 
-A family that takes S seconds of processor time gets 0.3 sqrt(S) seconds of each run: one of 4 seconds gets 0.6, one of
-64 seconds gets 2.4. A short family runs whole. The members of a run are
+A family that takes S seconds of processor time gets sqrt(S) / 4 seconds of each run: one of 4 seconds gets 0.5, one of
+64 seconds gets 2. A short family runs whole. The members of a run are
 
     one part of the family     the next seed takes the next part; as many seeds as there are parts take every member
     members for lost values    each kernel, target, strategy or number of stages of the family occurs in every run
@@ -21,13 +21,13 @@ from enum import Enum
 from itertools import count
 from pathlib import Path
 
-SHARE = 0.3
+SHARE = 0.25
 """The seconds that a run takes of a family of 1 second."""
 
 FEW_NUMBERS = 8
 """An axis of more integers than this one has seeds of programs: each is like the other."""
 
-LONG = 1.5
+LONG = 1.2
 """Seconds of processor time. A shorter member is not too much for a run."""
 
 Axes = Mapping[str, object]
