@@ -16,7 +16,7 @@ from collections.abc import Generator, Mapping, Sequence
 import pytest
 
 from tests.support import durations, ir
-from tests.support.corpora import FULL, SAMPLED, SEED
+from tests.support.corpora import FULL, PART, SAMPLED, SEED
 from tests.support.families import axes_of, chosen
 from tileas_xdsl.checker.verdict.collector import SELDOM
 
@@ -30,7 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     known = durations.read()
     if SAMPLED:
-        taken = in_this_run(items, known["members"], SEED)
+        taken = in_this_run(items, known["members"], PART)
         config.hook.pytest_deselected(items=[item for item in items if item not in taken])
         items[:] = [item for item in items if item in taken]
     items.sort(key=lambda item: -known["tests"].get(item.nodeid, 0.0))
@@ -108,7 +108,7 @@ def which_program(item: pytest.Item, error: pytest.ExceptionInfo[BaseException])
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if SAMPLED:
-        terminalreporter.write_line(f"a sample of the tests: TILEAS_SEED={SEED}")
+        terminalreporter.write_line(f"a sample of the tests: TILEAS_SEED={SEED} TILEAS_PART={PART}")
     write_durations(terminalreporter)
     write_corpora(terminalreporter)
 

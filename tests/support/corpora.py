@@ -23,6 +23,8 @@ import pytest
 FULL = os.environ.get("TILEAS_CASES") == "full"
 SAMPLED = os.environ.get("TILEAS_CASES") == "sample"
 SEED = int(os.environ.get("TILEAS_SEED", "0"))
+PART = int(os.environ.get("TILEAS_PART", SEED))
+"""Which part of a family a run takes. Its members are no random programs, so each commit may take another part."""
 
 T = TypeVar("T")
 Test = TypeVar("Test", bound=Callable[..., None])
