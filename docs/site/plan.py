@@ -25,6 +25,7 @@ LEARN: list[Entry] = [
 
 DO: list[Entry] = [
     ("Check your Triton kernel", "triton.md"),
+    ("From a Python kernel to PTX", "python-to-ptx.md"),
     ("Check any kernel", "ptx.md"),
     ("Find races and deadlocks", "tileas-command.md"),
     ("Draw a timeline", "timeline.md"),
