@@ -66,7 +66,7 @@ FAMILY = (
     FamilyPass("tileas-hoist-guarded-loads", PIPELINED),
     FamilyPass("tileas-stage-plain-tiles", PIPELINED, (), "threads"),
     # Nobody schedules compact stages under `none`, and threads take loads as they are.
-    FamilyPass("tileas-materialize-async", to_threads=PIPELINED),
+    FamilyPass("tileas-materialize-async", ALWAYS, (("agents", "stages_agents"),), to_threads=PIPELINED),
     FamilyPass("tileas-group-programs", ALWAYS, (("rows", "group_programs"),), "group_programs"),
     FamilyPass("tileas-dynamic-persistent", ALWAYS, (), "dynamic_persistent"),
     FamilyPass("tileas-fold-views", ALWAYS, (), "threads"),
@@ -337,6 +337,11 @@ class TileIRPass(ChoosingPass):
     def keeps_agents(self) -> bool:
         """Whether the agents that the program has are kept, and their loops get stages."""
         return self.pipeline_strategy == "warp-specialize"
+
+    @property
+    def stages_agents(self) -> bool:
+        """Whether loads in the loops of agents become stages: threads have none but those of rings."""
+        return not self.threads
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         self.refuse_unbuilt_options()

@@ -26,6 +26,7 @@ from xdsl.traits import IsTerminator
 from tileas_xdsl.analysis.induction import have_equal_bounds
 from tileas_xdsl.analysis.loop_values import LoopValues
 from tileas_xdsl.analysis.memory.effects import has_no_effects
+from tileas_xdsl.analysis.memory.written import FunctionMemory, LoopMemory
 from tileas_xdsl.analysis.pipeline_dependence import Sides, sides_by_root
 from tileas_xdsl.analysis.pipeline_root import PipelineRoot, PipelineRoots
 from tileas_xdsl.diagnostics import op_name
@@ -171,14 +172,17 @@ def _goes_on(op: Operation) -> bool:
 
 def is_taken_whole(loop: scf.ForOp) -> bool:
     """
-    Whether the agent around `loop` does nothing but take and fill stages in step with others, which take all that it
-    fills: then nobody relies on its own waits for what it has filled.
+    Whether nobody relies on the waits of the agent around `loop` for what it has filled: agents in step with it take
+    all that, and nothing could spoil a fill that is under way. The agent does nothing but take and fill stages, or no
+    op of the function writes what the loop reads.
     """
     top: Operation = loop
     while (parent := top.parent_op()) is not None and not isinstance(parent, AgentSwitchOp):
         top = parent
     block, function = top.parent_block(), None if parent is None else parent.parent_op()
-    if block is None or function is None or not all(map(_only_moves_stages, block.ops)):
+    if block is None or function is None:
+        return False
+    if not all(map(_only_moves_stages, block.ops)) and _reads_what_is_written(loop, function):
         return False
     try:
         agents = agents_of(function)
@@ -191,6 +195,12 @@ def is_taken_whole(loop: scf.ForOp) -> bool:
         return False
     taken = {root for each in group for root, sides in each.sides.items() if sides.waits}
     return all(root in taken for root, sides in mine.sides.items() if sides.commits)
+
+
+def _reads_what_is_written(loop: scf.ForOp, function: Operation) -> bool:
+    """Whether an op of `function` may write what one of `loop` reads. Linear in the ops of the function."""
+    memory = LoopMemory(loop, FunctionMemory(function))
+    return any(memory.written_in_function.may_hold_any(memory.reads_of(op)) for op in loop.body.block.ops)
 
 
 def _only_moves_stages(op: Operation) -> bool:

@@ -27,11 +27,11 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from tileas_xdsl.analysis.memory.effects import has_no_effects
+from tileas_xdsl.analysis.memory.written import FunctionMemory, LoopMemory
 from tileas_xdsl.diagnostics import op_name, remark
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp
 from tileas_xdsl.interfaces import AgentLikeOpInterface, functions_in
 from tileas_xdsl.transforms.tileas.materialize_async.classify import reaches_tile_compute
-from tileas_xdsl.transforms.tileas.materialize_async.memory import FunctionMemory, LoopMemory
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class StagePlainTilesPass(ModulePass):
         users but products that take it as A or B.
 
     Requires
-        Verified IR, in front of `tileas-materialize-async`.
+        Verified IR, in front of `tileas-materialize-async`, which leaves the loads of agents synchronous (`agents`).
 
     Refuses
         Nothing. Loads that stay synchronous keep their tiles in registers.
@@ -54,7 +54,7 @@ class StagePlainTilesPass(ModulePass):
     DESCRIPTION: ClassVar[str] = "Let loads that become stages of a pipeline load into shared memory"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        plans = [plan for function in functions_in(op) for plan in plan_function(function).loops]
+        plans = [plan for function in functions_in(op) for plan in plan_function(function, agents=False).loops]
         for load in [site.op for plan in plans for site in plan.staged]:
             if isinstance(load, TiledLoadOp) and _is_plain(load.value.type):
                 _put_into_memory(load)

@@ -22,14 +22,14 @@ a token that runs through them and a handshake around every tile:
                                              future_wait %final
                                              async.wait %final
 
-Five steps for each function: the plan (`plan.py`; with `classify.py`, `sites.py`, `uses.py`, `memory.py` and
+Five steps for each function: the plan (`plan.py`; with `classify.py`, `sites.py`, `uses.py` and
 `lockstep.py` for what it decides); the reconciler, which refuses before anything is touched (`reconcile.py`); the
 emitters (`emit.py`); two local patterns (`patterns.py`); the types of iterators.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -79,7 +79,8 @@ class MaterializeAsyncPass(ModulePass):
 
     Choices
         In a function that has agents already, loads become stages in the loops of agents only: elsewhere, also in a
-        branch of an agent, they stay synchronous.
+        branch of an agent, they stay synchronous. Without `agents` they do there, too: such a stage is a pipeline that
+        nobody creates, and no pass makes a ring of it beside the rings of the agents.
 
         A loop that only produces waits for its tokens behind the loop. A wait inside would have no consumer to protect.
 
@@ -103,12 +104,16 @@ class MaterializeAsyncPass(ModulePass):
 
     DESCRIPTION: ClassVar[str] = "Make tile loops asynchronous: tokens, producer and consumer handshakes"
 
+    agents: bool = field(
+        default=True, metadata={"help": "make stages of the loads in the loops of an agent_switch, too"}
+    )
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         errors = ErrorCollector()
         originals = _rewrite_left_over_queues(ctx, op)
         for function in functions_in(op):
             clear_status(function, self.name)
-            found = _materialize(function, self.name)
+            found = _materialize(function, self.name, agents=self.agents)
             for diagnostic in found:
                 mark_soft_failure(function, self.name, diagnostic, errors)
             if found and function in originals:
@@ -116,9 +121,9 @@ class MaterializeAsyncPass(ModulePass):
         errors.raise_if_any()
 
 
-def _materialize(function: Operation, pass_name: str) -> list[Diagnostic]:
+def _materialize(function: Operation, pass_name: str, *, agents: bool) -> list[Diagnostic]:
     """Rewrite one function, or return why not."""
-    plan = plan_function(function)
+    plan = plan_function(function, agents=agents)
     found = disagreements(function, plan.kinds)
     try:
         iterator_types(function)

@@ -19,6 +19,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator, Pure
 
 from tileas_xdsl.analysis.captures import captured_values
+from tileas_xdsl.analysis.memory.written import FunctionMemory, LoopMemory, MemoryRoots
 from tileas_xdsl.analysis.pipeline_root import PipelineRoot, PipelineRoots
 from tileas_xdsl.dialects.nv_tileaa.queue import GetOp
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
@@ -41,7 +42,6 @@ from tileas_xdsl.transforms.tileas.materialize_async.classify import (
     reaches_tile_compute,
 )
 from tileas_xdsl.transforms.tileas.materialize_async.lockstep import Group, Lockstep, gather
-from tileas_xdsl.transforms.tileas.materialize_async.memory import FunctionMemory, LoopMemory, MemoryRoots
 from tileas_xdsl.transforms.tileas.materialize_async.sites import (
     Consumed,
     Produced,
@@ -113,13 +113,16 @@ class FunctionPlan:
 # Functions ------------------------------------------------------------------------------------------------------------
 
 
-def plan_function(function: Operation) -> FunctionPlan:
-    """Plan every loop of `function`. For each level of nesting linear in the size of the function."""
+def plan_function(function: Operation, *, agents: bool = True) -> FunctionPlan:
+    """
+    Plan every loop of `function`; without `agents`, what the loops of agents load stays synchronous. For each level of
+    nesting linear in the size of the function.
+    """
     plan = FunctionPlan(function)
     loops = [op for op in function.walk() if isinstance(op, scf.ForOp | scf.WhileOp)]
     if not loops:
         return plan
-    planner = _LoopPlanner(function)
+    planner = _LoopPlanner(function, agents)
     with_chain: set[Operation] = set()
     for loop in loops:
         if NOT_PIPELINABLE in loop.attributes:
@@ -169,7 +172,8 @@ def _is_loop_of_agent(loop: Operation) -> bool:
 class _LoopPlanner:
     """Plans the loops of one function."""
 
-    def __init__(self, function: Operation) -> None:
+    def __init__(self, function: Operation, agents: bool) -> None:
+        self.agents = agents
         self.roots = PipelineRoots()
         self.lockstep = Lockstep(function, self.roots)
         self.memory = FunctionMemory(function)
@@ -189,7 +193,7 @@ class _LoopPlanner:
             site.loads = [load for load in loads_yielded(site.op) if _may_be_late(load, memory)]
             site.kind = producer_kind(site.op, site.loads)
             site.reads_borrowed_bytes = _reads_borrowed_bytes(site, memory)
-        if not self.has_agents or _is_loop_of_agent(loop):
+        if not self.has_agents or (self.agents and _is_loop_of_agent(loop)):
             _plan_staged(plan, ops, position, memory)
         _number_stages(plan, ops)
         plan.commits = self._plan_commits(plan, ops, position)
