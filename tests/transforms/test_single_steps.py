@@ -164,3 +164,12 @@ def test_programs_without_compact_stages_stay_as_they_are() -> None:
     module = parse((ROOT / "examples" / "gemm_loop.mlir").read_text())
     before = str(module)
     assert str(run_passes(module, PASS)) == before
+
+
+def test_a_release_whose_token_a_loop_carries_to_nobody() -> None:
+    text = QUEUED.replace("scf.for %k = %c0 to %n step %c1 {", "%none = nv_tileas.create_none : () -> !tok\n  LOOP")
+    text = text.replace("LOOP", "%last = scf.for %k = %c0 to %n step %c1 iter_args(%old = %none) -> (!tok) {")
+    carried = text.replace("nv_tileas.async.wait %b : (!tok) -> ()", "scf.yield %b : !tok")
+    assert _left(str(run_passes(parse(carried), PASS))) == []
+    waited = carried.replace("  func.return", "  nv_tileas.async.wait %last : (!tok) -> ()\n  func.return")
+    assert _left(str(run_passes(parse(waited), PASS))) == ["consume_one ", "consume_one_async"]

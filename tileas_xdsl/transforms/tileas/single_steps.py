@@ -110,7 +110,7 @@ def _published(tokens: Iterable[SSAValue], kind: type[Publish]) -> list[Publish]
 
 
 def _is_nobodys(token: SSAValue) -> bool:
-    """Whether nobody relies on a token: none but waits for a release, and branches that hand it to nobody."""
+    """Whether nobody relies on a token: none but waits for a release, and branches and loops that hand it to nobody."""
     return all(_drops(use, token) for use in token.uses)
 
 
@@ -118,7 +118,12 @@ def _drops(use: Use, token: SSAValue) -> bool:
     op, around = use.operation, use.operation.parent_op()
     if isinstance(op, AsyncWaitOp | FutureWaitOp):
         return isinstance(token.owner, ConsumerReleaseOp)
-    return isinstance(op, scf.YieldOp) and isinstance(around, scf.IfOp) and around.results[use.index].first_use is None
+    if not isinstance(op, scf.YieldOp) or not isinstance(around, scf.IfOp | scf.ForOp):
+        return False
+    names: list[SSAValue] = [around.results[use.index]]
+    if isinstance(around, scf.ForOp):
+        names.append(around.body.block.args[use.index + 1])
+    return all(name.first_use is None for name in names)
 
 
 # Rewriting ------------------------------------------------------------------------------------------------------------
