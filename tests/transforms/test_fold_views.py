@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from xdsl.dialects import func, scf
 
 from tests.support.ir import parse, run_passes
 from tileas_xdsl.machine.running import run
@@ -75,3 +76,50 @@ def test_a_view_that_somebody_else_uses_stays() -> None:
     assert "block_tile" not in str(run_passes(parse(text), PASS))
     module = run_passes(parse(other), PASS)
     assert str(module).count("block_tile") == 1
+
+
+ADDED = """
+!view = !nv_tileaa.tiled_view<8x16xf32>
+!t = tensor<8x16xf32>
+func.func @f(%a: memref<?x?xf32>, %t: !t, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %k = %c0 to %n step %c1 {
+    %is = arith.cmpi eq, %k, %c1 : index
+    scf.if %is {
+      %v = nv_tileaa.block_tile %a attributes {tileSizes = array<i64: 8, 16>,
+        dimGroups = [array<i32: 0>, array<i32: 1>]} : (memref<?x?xf32>) -> !view
+      %old = nv_tileaa.tiled_atomic_rmw %v[%k, %c0], %t attributes {rmw_mode = #nv_tileaa<rmw_mode add>}
+        : (!view, !t, index, index) -> !t
+    }
+  }
+  func.return
+}"""
+
+
+def test_a_view_for_an_atomic_update_stands_in_front_of_its_loop() -> None:
+    after = run_passes(parse(ADDED), PASS)
+    (view,) = (op for op in after.walk() if op.name == "nv_tileaa.block_tile")
+    assert isinstance(view.parent_op(), func.FuncOp)
+    given = np.ones((8, 16), np.float32)
+    before, behind = (
+        run(module, "f", {"a": np.zeros((32, 16), np.float32), "t": given, "n": 3}).arrays["a"]
+        for module in (parse(ADDED), after)
+    )
+    assert np.array_equal(before, behind)
+    assert before.sum() == given.size
+
+
+@pytest.mark.parametrize("around", ["if", "for"])
+def test_a_view_of_what_a_loop_carries_stays_in_it(around: str) -> None:
+    text = ADDED.replace("scf.for %k = %c0 to %n step %c1 {", "scf.for %k = %c0 to %n step %c1 iter_args(%b = %a)")
+    text = text.replace("iter_args(%b = %a)", "iter_args(%b = %a) -> (memref<?x?xf32>) {")
+    text = text.replace("block_tile %a", "block_tile %b").replace(
+        "    }\n  }", "    }\n  scf.yield %b : memref<?x?xf32>\n  }"
+    )
+    if around == "for":
+        text = text.replace("scf.if %is {", "scf.for %j = %c0 to %c1 step %c1 {")
+    after = run_passes(parse(text), PASS)
+    (view,) = (op for op in after.walk() if op.name == "nv_tileaa.block_tile")
+    outside = view.parent_op()
+    assert isinstance(outside, scf.IfOp) if around == "if" else isinstance(outside, scf.ForOp) and outside.iter_args

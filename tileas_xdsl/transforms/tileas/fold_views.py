@@ -6,6 +6,9 @@ Loads and stores through views that are the array itself go to the array.
 
 Coordinates of a tile of an array count tiles, as those of a view do, and neither reads what lies outside. So whatever
 knows how to copy tiles of arrays need not know of views.
+
+A view that stays, for an atomic update, moves in front of the loops around it: it is the same in each iteration, so no
+stage of a loop hands it on to another one.
 """
 
 from __future__ import annotations
@@ -14,10 +17,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.dialects.nv_tileaa.compute import BlockTileOp
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp, TiledStoreOp
@@ -33,7 +37,8 @@ class FoldViewsPass(ModulePass):
 
     Rewrites
         `nv_tileaa.tiled_load` and `nv_tileaa.tiled_store` through a `nv_tileaa.block_tile` whose axes are those of the
-        array, in order, and whose tiles are those of the access. Views that nobody uses any more go.
+        array, in order, and whose tiles are those of the access. Views that nobody uses any more go. All others move in
+        front of the loops around them, as far as what they view is known there.
 
     Requires
         Verified IR.
@@ -56,6 +61,8 @@ class FoldViewsPass(ModulePass):
         for view in views:
             if view.result.first_use is None:
                 Rewriter.erase_op(view)
+        for view in [inner for inner in op.walk() if isinstance(inner, BlockTileOp)]:
+            _move_out_of_loops(view)
 
 
 def _is_the_array(view: BlockTileOp) -> bool:
@@ -65,3 +72,22 @@ def _is_the_array(view: BlockTileOp) -> bool:
 
 def _set_base(access: Operation, view: BlockTileOp) -> None:
     access.operands = [view.source if operand is view.result else operand for operand in access.operands]
+
+
+def _move_out_of_loops(view: BlockTileOp) -> None:
+    front: Operation | None = None
+    around = view.parent_op()
+    while isinstance(around, scf.ForOp | scf.WhileOp | scf.IfOp) and not _is_made_in(around, view.source):
+        if not isinstance(around, scf.IfOp):
+            front = around
+        around = around.parent_op()
+    if front is not None:
+        view.detach()
+        Rewriter.insert_op(view, InsertPoint.before(front))
+
+
+def _is_made_in(around: Operation, value: SSAValue) -> bool:
+    """Whether `value` is a result of an op in `around`, or an argument of a block there."""
+    owner = value.owner
+    inner = owner if isinstance(owner, Operation) else owner.parent_op()
+    return inner is not None and around.is_ancestor(inner)
