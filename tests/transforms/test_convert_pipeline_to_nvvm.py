@@ -341,8 +341,7 @@ REFUSED = {
     ),
     "is no step that becomes a barrier": (
         f"{ROW}producer_commit %filled : (!nv_tileas.producer_token) -> ()",
-        f"scf.while : () -> () {{\n%no = arith.constant false\nscf.condition(%no)\n}} do {{\n"
-        f"{ROW}producer_commit %filled : (!nv_tileas.producer_token) -> ()\nscf.yield\n}}",
+        f"scf.execute_region {{\n{ROW}producer_commit %filled : (!nv_tileas.producer_token) -> ()\nscf.yield\n}}",
     ),
 }
 """What is said -> what stands in `ISOLATED` in place of what."""

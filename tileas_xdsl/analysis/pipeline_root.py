@@ -9,6 +9,7 @@ Tokens have no parameters, so the pipeline is found by walking back from a use t
     %t1 = consume_one %t0                     back to %t0
     %p, %t = produce_one_async %n             no token operand: the op itself is an implicit pipeline
     %out = scf.for ... iter_args(%t = %t0)    back to %t0, or to the yielded value where %t0 has no pipeline
+    %out = scf.while (%t = %t0) ...           the same; and back to what the condition hands on
     ^bb0(%slot) of a produce or consume op    the pipeline of the op
     %n = create_none, create_null_token       no pipeline
 
@@ -138,6 +139,8 @@ class PipelineRoots:
             return ()
         if isinstance(op, scf.IfOp):
             return self._common_root(op, op.results.index(value), seen)
+        if isinstance(op, scf.WhileOp):
+            return _sources_behind_condition(op, op.results.index(value))
         loop = LoopLikeOpInterface.of(op)
         if loop is not None:
             return _sources_of_carried(loop, op.results.index(value))
@@ -185,6 +188,8 @@ def _sources_of_argument(argument: BlockArgument) -> Iterable[PipelineRoot | SSA
         return _sources_of_op(parent)
     if AgentLikeOpInterface.of(parent) is not None:
         return _captured(parent, argument)
+    if isinstance(parent, scf.WhileOp):
+        return _sources_in_while(parent, argument)
     loop = LoopLikeOpInterface.of(parent)
     if loop is None or argument not in loop.carried_arguments:
         return ()
@@ -205,3 +210,20 @@ def _sources_of_carried(loop: LoopLikeOpInterface, position: int) -> Iterable[SS
     The sources of a loop-carried value: the initial value, then the yielded one, used where the former has no pipeline.
     """
     return (loop.init_values[position], loop.yielded_values[position])
+
+
+def _sources_in_while(loop: scf.WhileOp, argument: BlockArgument) -> Iterable[SSAValue]:
+    """The same of an argument of either region of an `scf.while`."""
+    if argument.block is loop.after_region.block:
+        return _sources_behind_condition(loop, argument.index)
+    last = loop.after_region.block.last_op
+    return (
+        loop.arguments[argument.index],
+        *(() if last is None else last.operands[argument.index : argument.index + 1]),
+    )
+
+
+def _sources_behind_condition(loop: scf.WhileOp, position: int) -> Iterable[SSAValue]:
+    """What the condition of an `scf.while` hands on, into the second region and behind the loop."""
+    condition = loop.before_region.block.last_op
+    return () if condition is None else condition.operands[position + 1 : position + 2]

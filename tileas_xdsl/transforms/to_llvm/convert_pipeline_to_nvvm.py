@@ -52,8 +52,8 @@ class ConvertPipelineToNVVMPass(ModulePass):
     (`convert-nv-tile-func-to-llvm`). Agents know their warps.
     Refuses: pipelines with buffers of their own, or that nobody creates; slots that are filled by something else than
     loads and what threads hold; ops of a pipeline that name different tiles; steps in other regions than those of
-    `scf.for`, `scf.if` and agents; a ring that two engines fill, or that `cp.async` fills and wgmma reads; agents that
-    are no warps of their own, or have other registers on the average than the function says.
+    `scf.for`, `scf.while`, `scf.if` and agents; a ring that two engines fill, or that `cp.async` fills and wgmma reads;
+    agents that are no warps of their own, or have other registers on the average than the function says.
 
     Choices: agents stay agents, because tiles belong to them: an agent has a tile once, and a branch on the number of
     the warp would do it once a warp. So the number of arrivals of a barrier is the threads of those who arrive, and an

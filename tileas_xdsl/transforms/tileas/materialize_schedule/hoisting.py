@@ -1,6 +1,6 @@
 """
-Rings of inner loops are made once, in front of the loops around them (counted or persistent ones) and of branches in
-these, which carry their iterators on.
+Rings of inner loops are made once, in front of the loops around them and of branches in these, which carry their
+iterators on.
 
     scf.for %t {                              %p, %c = create_pipeline
       %p, %c = create_pipeline                %in = create_iterator %p
@@ -23,7 +23,6 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.dialects.nv_tileas.pipeline import CreateIteratorOp, CreatePipelineOp
-from tileas_xdsl.transforms.loops.persistent_loop import is_persistent_loop
 from tileas_xdsl.transforms.rewriting.carried_values import carry_through
 
 Around = scf.ForOp | scf.WhileOp | scf.IfOp
@@ -41,7 +40,7 @@ def hoist_rings(function: Operation) -> None:
 def _is_left(op: Operation | None) -> TypeGuard[Around]:
     """Whether a ring is moved in front of an op that it stands in: a loop, or a branch inside one."""
     if not isinstance(op, scf.IfOp):
-        return isinstance(op, scf.ForOp) or is_persistent_loop(op)
+        return isinstance(op, scf.ForOp | scf.WhileOp)
     outside = op.parent_op()
     while isinstance(outside, scf.IfOp):
         outside = outside.parent_op()
@@ -83,7 +82,7 @@ def _hoist(
 
     def turn(body: Block, entering: Sequence[SSAValue]) -> Sequence[SSAValue]:
         if body is not home:
-            return entering  # The other arm of a branch; and a persistent loop asks there whether it goes on.
+            return entering  # The other arm of a branch; and a while loop asks there whether it goes on.
         for op, index, number in uses:
             op.operands[index] = entering[number]
         return list(last.values())

@@ -64,7 +64,7 @@ def _refuse_op(op: Operation) -> None:
             refuse_op(around, f"is no step that becomes a barrier ({op_name(around)})", WAY_OUT)
 
 
-WAY_OUT = "let a schedule make its steps before, and keep them in scf.for, scf.if and agents"
+WAY_OUT = "let a schedule make its steps before, and keep them in loops and branches of scf, and in agents"
 
 
 def _concerns_pipelines(op: Operation) -> bool:

@@ -33,6 +33,23 @@ def _for(op: scf.ForOp, code: PipelineCode) -> None:
     _replaced(op, loop, code)
 
 
+@rule(scf.WhileOp)
+def _while(op: scf.WhileOp, code: PipelineCode) -> None:
+    regions: list[Region] = []
+    for inside in (op.before_region.block, op.after_region.block):
+        block = Block(arg_types=all_types(inside.args))
+        with code.inside(block):
+            code.bind(inside.args, block.args)
+            lower_body(inside, code)
+        regions.append(Region(block))
+    _replaced(op, scf.WhileOp(code.all_parts(op.arguments), all_types(op.results), *regions), code)
+
+
+@rule(scf.ConditionOp)
+def _condition(op: scf.ConditionOp, code: PipelineCode) -> None:
+    code.insert(scf.ConditionOp(code.plain[op.condition], *code.all_parts(op.args)))
+
+
 @rule(scf.IfOp)
 def _if(op: scf.IfOp, code: PipelineCode) -> None:
     then, otherwise = (_arm(region, code) for region in op.regions)
