@@ -289,6 +289,15 @@ def test_copies_that_tma_does_not_do(said: str) -> None:
     assert_refused(parse(NOT_COPIED[said]), LOWER, said.partition(", by")[0])
 
 
+def test_the_host_says_how_far_apart_rows_are() -> None:
+    rows = DENSE.replace(">", ", strided<[?, 1]>>")
+    loads = (f"({DENSE}, index, index) -> {A}", f"({rows}, index, index) -> {A}")
+    text = changed((f"%a: {DENSE}", f"%a: {rows}"), loads)
+    copied = str(run_passes(parse(text), f"{LOWER},{ATTACH}"))
+    assert copied.count("tiled_tma_load") == TILES.count("nv_tileaa.tiled_load")
+    assert "array = memref<?x?xf16>" in copied
+
+
 COPIES = str(run_passes(parse(TILES), f"{LOWER},{ATTACH}"))
 UNDESCRIBED = re.sub(r" \{tileas.tensor_map = .*?\}\}", "", COPIES, count=1)
 UNSWIZZLED = COPIES.replace("swizzle = 32 : i64", "swizzle = 48 : i64")

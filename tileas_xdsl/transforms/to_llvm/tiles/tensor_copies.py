@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from typing import cast
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import MemRefType, i32
+from xdsl.dialects.builtin import IntAttr, MemRefType, NoneAttr, StridedLayoutAttr, i32
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
@@ -65,11 +65,18 @@ def map_of(array: Attribute, copied: Attribute) -> TensorMap:
     if tile is None or box is None or not isinstance(form, Swizzled) or not isinstance(array, MemRefType):
         raise TensorMapError(f"is copied as {copied}, which is no boxes of TMA")
     described = cast("MemRefType[Attribute]", array)
-    strides = described.get_strides()
-    if strides is None or strides[-1] != 1 or described.get_offset() != 0:
+    if not _has_rows(described.layout):
         raise TensorMapError(f"is a {described}, and the host describes arrays whose rows are dense")
     rows = MemRefType(described.element_type, described.get_shape())
     return TensorMap(rows, (1,) * (len(rows.get_shape()) - len(box)) + box, form.width)
+
+
+def _has_rows(layout: Attribute) -> bool:
+    """Whether rows are dense and follow each other, or lie as far apart as the host says."""
+    if not isinstance(layout, StridedLayoutAttr):
+        return isinstance(layout, NoneAttr)
+    *outer, inner = layout.strides.data
+    return layout.get_offset() == 0 and inner == IntAttr(1) and all(isinstance(stride, NoneAttr) for stride in outer)
 
 
 def is_stored_by_tma(op: Operation) -> bool:
