@@ -15,8 +15,8 @@ cuda_tile.module @kernels {
     %row:3 = get_tile_block_id : tile<i32>
     %tiles:2 = get_index_space_shape %view : partition_view<tile=(8x64), tensor_view<?x?xf32, strides=[?,1]>> -> tile<i32>
     %total = for %j in (%0 to %tiles#1, step %1) : tile<i32> iter_values(%x = %nothing) -> (tile<8x64xf32>) {
-      %y, %u = load_view_tko weak %view[%row#0, %j] token = %t : partition_view<tile=(8x64), tensor_view<?x?xf32, strides=[?,1]>>, tile<i32> -> tile<8x64xf32>, token
-      %z = addf %x, %y : tile<8x64xf32>
+      %y:2 = load_view_tko weak %view[%row#0, %j] token = %t : partition_view<tile=(8x64), tensor_view<?x?xf32, strides=[?,1]>>, tile<i32> -> tile<8x64xf32>, token
+      %z = addf %x, %y#0 : tile<8x64xf32>
       continue %z : tile<8x64xf32>
     }
     %sum = reduce %total dim=1 identities=[0.0 : f32] : tile<8x64xf32> -> tile<8xf32>
@@ -49,10 +49,10 @@ cuda_tile.module @kernels {
     if %off {
       return
     }
-    %x, %t = load_ptr_tko weak %p : tile<ptr<f32>> -> tile<f32>, token
+    %x:2 = load_ptr_tko weak %p : tile<ptr<f32>> -> tile<f32>, token
     %one = constant <f32: 1.0> : tile<f32>
     %half = constant <f32: 0.5> : tile<f32>
-    %y = loop iter_values(%z = %x) : tile<f32> -> tile<f32> {
+    %y = loop iter_values(%z = %x#0) : tile<f32> -> tile<f32> {
       %small = cmpf less_than ordered %z, %one : tile<f32> -> tile<i1>
       if %small {
         break %z : tile<f32>
@@ -60,7 +60,7 @@ cuda_tile.module @kernels {
       %next = mulf %z, %half : tile<f32>
       continue %next : tile<f32>
     }
-    %u = store_ptr_tko weak %p, %y token = %t : tile<ptr<f32>>, tile<f32> -> token
+    %u = store_ptr_tko weak %p, %y token=%x#1 : tile<ptr<f32>>, tile<f32> -> token
     return
   }
 }
