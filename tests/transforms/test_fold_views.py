@@ -31,12 +31,12 @@ def test_loads_and_stores_go_to_the_array(place: tuple[int, int]) -> None:
     after.verify()
     assert "block_tile" not in str(after)
     a = np.arange(19 * 41, dtype=np.float32).reshape(19, 41)
-    found = [
+    first, second = [
         run(module, "f", {"a": a.copy(), "c": np.zeros_like(a), "i": place[0], "j": place[1]}).arrays["c"]
         for module in (before, after)
     ]
-    assert np.array_equal(*found)
-    assert found[0].any()
+    assert np.array_equal(first, second)
+    assert first.any()
 
 
 SQUARE = VIEWED.replace("8x16", "8x8").replace("8, 16", "8, 8")
