@@ -121,6 +121,7 @@ FAMILY = (
     FamilyPass("lower-tma-load-store-to-async", ALWAYS, (), "threads"),
     FamilyPass("tileas-attach-tma-desc-args", ALWAYS, (), "threads"),
     FamilyPass("convert-nv-tile-func-to-llvm", ALWAYS, (*TARGET, ("blocks", "blocks")), "threads"),
+    FamilyPass("tileas-place-accumulators", ALWAYS, (), "threads"),
     FamilyPass("tileas-place-tiles", ALWAYS, TARGET, "threads"),
     FamilyPass("tileas-order-accesses", ALWAYS, (("remarks", "remarks"),), "threads"),
     FamilyPass("convert-pipeline-to-nvvm", ALWAYS, TARGET, "threads"),
@@ -196,6 +197,14 @@ ORDER = (
     ("tileas-attach-tma-desc-args", "convert-nv-tileas-to-llvm", "threads copy by descriptors that are arguments"),
     ("convert-nv-tile-func-to-llvm", "tileas-place-tiles", "the warps that run each op are known"),
     ("lower-tma-load-store-to-async", "tileas-place-tiles", "what is left of loads is done by threads"),
+    (
+        "tileas-unspecialized-pipeline",
+        "tileas-place-accumulators",
+        "schedules move products whose sums are values; tiles in tensor memory are changed in place",
+    ),
+    ("convert-nv-tile-func-to-llvm", "tileas-place-accumulators", "functions are those of `func` by then"),
+    ("tileas-place-accumulators", "tileas-place-tiles", "what a product still reads is known by its token"),
+    ("tileas-place-accumulators", "tileas-order-accesses", "it is known which sums threads load and store"),
     ("tileas-place-tiles", "tileas-order-accesses", "it is known which tiles share bytes"),
     (
         "tileas-order-accesses",

@@ -21,7 +21,7 @@ from tileas_xdsl.pipelines import FAMILY, TARGET
 BY_DESCRIPTOR = "tileas-single-steps,lower-tma-load-store-to-async,tileas-attach-tma-desc-args"
 """Stages in single steps, and the copies of TMA by descriptors that are arguments, as the passes behind want them."""
 TO_BARRIERS = (
-    *("convert-nv-tile-func-to-llvm", "tileas-place-tiles", "tileas-order-accesses"),
+    *("convert-nv-tile-func-to-llvm", "tileas-place-accumulators", "tileas-place-tiles", "tileas-order-accesses"),
     "convert-pipeline-to-nvvm",
 )
 """From tiles with pipelines to tiles with mbarriers."""

@@ -12,7 +12,7 @@ from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.diagnostics import RefusedError, recorded_diagnostics
 from tileas_xdsl.dialects.nv_tileas.layout import element_bits, form_of
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
-from tileas_xdsl.layouts.defaults import coalesced, in_shared_memory, of_product
+from tileas_xdsl.layouts.defaults import Instructions, coalesced, in_shared_memory, of_product
 from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.machine.running import run
 from tileas_xdsl.transforms.tileas.assign_layouts.agreement import agrees
@@ -258,9 +258,12 @@ def test_default_layouts_cover_their_tiles(shape: tuple[int, ...], bits: int, wa
 
 
 def test_products_that_the_tensor_core_has():
-    assert of_product(64, 64, 64, 64, 4, has_wgmma=True) is None
-    assert of_product(8, 8, 8, 16, 4, has_wgmma=True) is None
-    wgmma, sync = of_product(64, 512, 64, 16, 4, has_wgmma=True), of_product(32, 64, 64, 16, 4, has_wgmma=False)
+    assert of_product(64, 64, 64, 64, 4, Instructions.WGMMA) is None
+    assert of_product(8, 8, 8, 16, 4, Instructions.WGMMA) is None
+    wgmma, sync = (
+        of_product(64, 512, 64, 16, 4, Instructions.WGMMA),
+        of_product(32, 64, 64, 16, 4, Instructions.MMA_SYNC),
+    )
     assert wgmma is not None
     assert sync is not None
     assert (str(wgmma.acc.shape), wgmma.b) == ("m64n256k16", None)

@@ -306,7 +306,7 @@ def test_inherited_registers_are_not_moved() -> None:
 
 def test_what_wgmma_reads_is_not_copied_by_threads() -> None:
     text = str(tiles_of(*GEMM)).replace('producer_kind = "tma"', 'producer_kind = "async_copy"')
-    _refused(str(run_passes(parse(text), BY_DESCRIPTOR)), "fills by cp.async what wgmma reads")
+    _refused(str(run_passes(parse(text), BY_DESCRIPTOR)), "fills by cp.async what the tensor core reads")
 
 
 def test_a_pipeline_that_two_engines_fill() -> None:

@@ -7,17 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 
 from tileas_xdsl.layouts.distributed import WARP_SIZE
 from tileas_xdsl.layouts.errors import exponent
 from tileas_xdsl.layouts.forms import Blocked, LayoutForm, LinearBases, Mma, Swizzled
-from tileas_xdsl.layouts.fragments import WGMMA_MAX_N, MmaShape
+from tileas_xdsl.layouts.fragments import TENSOR_ROWS, WGMMA_MAX_N, MmaShape
+from tileas_xdsl.layouts.memory import OFFSET
+from tileas_xdsl.layouts.tensor_memory import COLUMNS
 
 VECTOR_BITS = 128
 OPERAND_BITS = (4, 8, 16, 32)
 """The widths of elements that the tensor core multiplies; 32 bits are tf32."""
 
 WARP_GROUP = 4
+LEAST_TENSOR_COLUMNS = 16
+"""N of the smallest product of tcgen05 with 128 rows (PTX ISA, "tcgen05.mma", "Shape")."""
 WARP_ROWS = 16
 """The rows of a sum of wgmma that a warp has."""
 
@@ -66,21 +71,33 @@ def in_shared_memory(shape: Sequence[int], element_bits: int) -> LayoutForm:
 
 @dataclass(frozen=True)
 class ProductForms:
-    """The layouts of a product on the tensor core. `b` is None where it is read from shared memory."""
+    """The layouts of a product on the tensor core. `a` and `b` are None where they are read from shared memory."""
 
-    a: Mma
+    a: Mma | None
     b: Mma | None
     acc: Mma
 
 
-def of_product(m: int, n: int, k: int, element_bits: int, warps: int, *, has_wgmma: bool) -> ProductForms | None:
+class Instructions(Enum):
+    """The instructions that multiply tiles."""
+
+    MMA_SYNC = auto()
+    WGMMA = auto()
+    TCGEN05 = auto()
+
+
+def of_product(m: int, n: int, k: int, element_bits: int, warps: int, best: Instructions) -> ProductForms | None:
     """
-    The fragments of a product of M x K and K x N elements: of wgmma where the target has it and M fills the rows of all
-    warps, else of mma.sync; None where the tile is too small for either, or its elements are not multiplied there.
+    The fragments of a product of M x K and K x N elements: of the `best` instructions that the target has for such
+    elements where M fills the rows of all warps, else of mma.sync; None where the tile is too small for either, or its
+    elements are not multiplied there.
     """
     if element_bits not in OPERAND_BITS:
         return None
     depth = 256 // element_bits
+    if best is Instructions.TCGEN05 and (acc := _in_tensor_memory(m, n, k, depth, warps)) is not None:
+        return ProductForms(None, None, acc)
+    has_wgmma = best is Instructions.WGMMA
     has_rows_for_all = m >= WARP_ROWS * warps
     if has_wgmma and warps % WARP_GROUP == 0 and has_rows_for_all and n >= 8 and k >= depth:
         shape, grid = MmaShape(64, min(n, WGMMA_MAX_N), depth), (warps, 1)
@@ -90,3 +107,30 @@ def of_product(m: int, n: int, k: int, element_bits: int, warps: int, *, has_wgm
     along_m = min(warps, m // 16)
     shape, grid = MmaShape(16, 8, depth), (along_m, warps // along_m)
     return ProductForms(Mma(shape, "a", grid), Mma(shape, "b", grid), Mma(shape, "acc", grid))
+
+
+def _in_tensor_memory(m: int, n: int, k: int, depth: int, warps: int) -> Mma | None:
+    """The sum of a product of tcgen05, as warps load it: groups of them share the rows first, then the columns."""
+    groups = warps // WARP_GROUP
+    if warps % WARP_GROUP or m % TENSOR_ROWS or k < depth or n < LEAST_TENSOR_COLUMNS * groups:
+        return None
+    if m // TENSOR_ROWS * n > COLUMNS:
+        return None
+    along_m = min(groups, m // TENSOR_ROWS)
+    along_n = groups // along_m
+    shape = MmaShape(TENSOR_ROWS, min(n // along_n, WGMMA_MAX_N), depth)
+    return Mma(shape, "acc", (WARP_GROUP * along_m, along_n))
+
+
+def in_tensor_memory(shape: Sequence[int]) -> LayoutForm:
+    """
+    How a sum of tcgen05 of M x N elements lies in tensor memory: 128 rows in as many lanes, and the next 128 in the
+    columns behind. Raises `LayoutError` for extents that are no powers of two.
+    """
+    rows, columns = (exponent(extent, f"the extent of dim{axis}") for axis, extent in enumerate(shape))
+    lanes = exponent(TENSOR_ROWS, "the lanes")
+    if rows == lanes:
+        return Swizzled(0)
+    down = [(1 << bit, 0) for bit in range(rows)]
+    across = [(0, 1 << bit) for bit in range(columns)]
+    return LinearBases(((OFFSET, (*across, *down[lanes:], *down[:lanes])),))

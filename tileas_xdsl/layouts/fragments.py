@@ -9,9 +9,13 @@ instruction has of its own; larger tiles repeat it.
 Names of dimensions: `dim0` and `dim1` are the rows and columns of the matrix as it stands in the product: M and K for
 A, K and N for B, M and N for the accumulator.
 
-Warps of mma.sync are counted along N first, warp groups of wgmma along M, as Triton does. Lanes that go together at 8
-and 16 bytes are taken in order, without the merging of halves that hardware may do: a wavefront too many is the worst
-that comes of it.
+An accumulator of tcgen05 (M = 128) lies in tensor memory, and its fragment is what `tcgen05.ld.32x32b` brings of it: a
+row for each thread of four warps (PTX ISA, "tcgen05.ld", "Data Movement Shape"). Both its factors are read from shared
+memory.
+
+Warps of mma.sync are counted along N first, warp groups of wgmma and tcgen05 along M, as Triton does. Lanes that go
+together at 8 and 16 bytes are taken in order, without the merging of halves that hardware may do: a wavefront too many
+is the worst that comes of it.
 """
 
 from __future__ import annotations
@@ -24,6 +28,8 @@ from tileas_xdsl.layouts.linear import LinearLayout
 
 OPERANDS = ("a", "b", "acc")
 WGMMA_MAX_N = 256
+TENSOR_ROWS = 128
+"""Of a sum in tensor memory: a lane for each."""
 REGISTER_BITS = 32
 
 
@@ -40,8 +46,18 @@ class MmaShape:
 
     @property
     def is_wgmma(self) -> bool:
-        """Whether a warp group of four warps executes it: m64 is wgmma, m16 is mma.sync."""
+        """Whether a warp group of four warps executes it and holds its sums: m64 is wgmma, m16 is mma.sync."""
         return self.m == 64
+
+    @property
+    def is_tcgen05(self) -> bool:
+        """Whether one thread starts it, and its sums lie in tensor memory: m128."""
+        return self.m == TENSOR_ROWS
+
+    @property
+    def is_of_groups(self) -> bool:
+        """Whether groups of four warps hold its sums, and its B is read from shared memory."""
+        return self.is_wgmma or self.is_tcgen05
 
 
 def _core(rows: str, columns: str, width: int) -> LinearLayout:
@@ -67,8 +83,9 @@ def per_register(element_bits: int) -> int:
 
 def atom(shape: MmaShape, operand: str, element_bits: int) -> LinearLayout:
     """
-    The fragment of one warp for mma.sync m16n8kK, of one warp group for wgmma m64nNkK. `element_bits` counts for A and
-    B. Raises `LayoutError` for an instruction that does not exist, or for B of wgmma, which is never in registers.
+    The fragment of one warp for mma.sync m16n8kK, of one warp group for wgmma m64nNkK and tcgen05 m128nNkK.
+    `element_bits` counts for A and B. Raises `LayoutError` for an instruction that does not exist, or for an operand
+    that is never in registers: B of wgmma, A and B of tcgen05.
     """
     _check(shape, operand, element_bits)
     found = _accumulator(shape) if operand == "acc" else _input(shape, operand, element_bits)
@@ -78,13 +95,17 @@ def atom(shape: MmaShape, operand: str, element_bits: int) -> LinearLayout:
 def _check(shape: MmaShape, operand: str, element_bits: int) -> None:
     if operand not in OPERANDS:
         raise LayoutError(f"'{operand}' is none of the operands {', '.join(OPERANDS)}")
-    if shape.m not in (16, 64):
-        raise LayoutError(f"{shape} is no instruction: M is 16 (mma.sync) or 64 (wgmma)")
+    if shape.m not in (16, 64, TENSOR_ROWS):
+        raise LayoutError(f"{shape} is no instruction: M is 16 (mma.sync), 64 (wgmma) or {TENSOR_ROWS} (tcgen05)")
     if shape.m == 16 and shape.n != 8:
         raise LayoutError(f"{shape} is no instruction: mma.sync has N = 8")
     if shape.is_wgmma and (shape.n % 8 or not 8 <= shape.n <= WGMMA_MAX_N):
         raise LayoutError(f"{shape} is no instruction: WGMMA N must be a multiple of 8, up to {WGMMA_MAX_N}")
+    if shape.is_tcgen05 and (shape.n % 16 or not 16 <= shape.n <= WGMMA_MAX_N):
+        raise LayoutError(f"{shape} is no instruction: N of tcgen05 is a multiple of 16, up to {WGMMA_MAX_N}")
     exponent(shape.n, f"N of {shape}")
+    if shape.is_tcgen05 and operand != "acc":
+        raise LayoutError("A and B of tcgen05 are read from shared memory, they have no fragments in registers")
     if shape.is_wgmma and operand == "b":
         raise LayoutError("B of wgmma is read from shared memory, it has no fragment in registers")
     if operand != "acc":
@@ -101,6 +122,8 @@ def _check_depth(shape: MmaShape, element_bits: int) -> None:
 
 
 def _accumulator(shape: MmaShape) -> LinearLayout:
+    if shape.is_tcgen05:
+        return _more(REGISTER, "dim1", shape.n) * _more(LANE, "dim0", 32) * _more(WARP, "dim0", 4)
     core = _core("dim0", "dim1", 2) * _more(REGISTER, "dim0", 2)
     across = core * _more(REGISTER, "dim1", shape.n // 8)
     return across * _more(WARP, "dim0", 4) if shape.is_wgmma else across
@@ -126,11 +149,11 @@ def fragment(
     warps of wgmma stand along M; groups of them are counted along M first, warps of mma.sync along N.
     """
     own = atom(shape, operand, element_bits)
-    along_m = warps[0] // 4 if shape.is_wgmma else warps[0]
+    along_m = warps[0] // 4 if shape.is_of_groups else warps[0]
     if along_m < 1:
         raise LayoutError(f"{shape} is executed by warp groups of 4 warps, not by {warps[0]}")
     grid = [("dim0" if operand != "b" else None, along_m), ("dim1" if operand != "a" else None, warps[1])]
-    for dimension, count in grid if shape.is_wgmma else reversed(grid):
+    for dimension, count in grid if shape.is_of_groups else reversed(grid):
         own = own * (LinearLayout.zeros(WARP, "dim0", count) if dimension is None else _more(WARP, dimension, count))
     order = (0, 1) if operand == "b" else (1, 0)
     return fitted(own.with_outputs(["dim0", "dim1"]), tile, order)

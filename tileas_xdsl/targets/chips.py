@@ -33,6 +33,8 @@ class Feature(Flag):
     WGMMA = auto()
     TCGEN05 = auto()
     """Tensor memory and its products."""
+    TCGEN05_INTEGERS = auto()
+    """Products of i8 with sums in tensor memory."""
     BLOCK_SCALING = auto()
     """Products with a scale for each block of a row."""
 
@@ -89,10 +91,10 @@ CHIPS = {
         _row(87, 163, AMPERE),
         _row(89, 99, AMPERE, 78),
         _row(90, 227, HOPPER | Feature.WGMMA, 86, BOTH),
-        _row(100, 227, BLACKWELL, 88, BOTH),
-        _row(101, 227, BLACKWELL),
+        _row(100, 227, BLACKWELL | Feature.TCGEN05_INTEGERS, 88, BOTH),
+        _row(101, 227, BLACKWELL | Feature.TCGEN05_INTEGERS),
         _row(103, 227, BLACKWELL, 88, BOTH),
-        _row(110, 227, BLACKWELL),
+        _row(110, 227, BLACKWELL | Feature.TCGEN05_INTEGERS),
         _row(120, 99, CONSUMER_BLACKWELL, 88, BOTH),
         _row(121, 99, CONSUMER_BLACKWELL),
     )

@@ -5,7 +5,8 @@ engine.
     copy %held, %tile               threads write, each what it holds
     %v = convert_layout %tile       threads read
     async.tiled_load .., %tile      threads write, by copies that go on until they are waited for
-    async.dot %tile, %b, %acc       the tensor core reads, until the product is waited for
+    async.dot %tile, %b, %acc       the tensor core reads, until the product is waited for, and adds to tensor memory
+    copy %sum -> registers          threads read tensor memory, each warp its own lanes
     async.tiled_tma_store ..        one thread lets an engine read, and waits for that
     tiled_load, tiled_store         threads read or write a tile of an array, each what it holds
 
@@ -26,11 +27,12 @@ from xdsl.ir import BlockArgument, Operation, Region, SSAValue, Use
 
 from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.analysis.thread_blocks import block_shape_of
+from tileas_xdsl.analysis.threads.columns import Columns, columns_in, stores_nothing
 from tileas_xdsl.analysis.threads.coordinates import TileOfArray, coordinate_of
 from tileas_xdsl.analysis.threads.filling import is_by_tma
 from tileas_xdsl.analysis.threads.liveness import REARRANGES, agent_of, names_behind, seen_from
 from tileas_xdsl.analysis.threads.places import OTHER_SLOT, Place, place_of, webs_of
-from tileas_xdsl.analysis.threads.products import is_of_warpgroup
+from tileas_xdsl.analysis.threads.products import reads_shared_memory
 from tileas_xdsl.analysis.threads.rings import Rings, Slots
 from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
 from tileas_xdsl.dialects.cute import CuteAtomAttr
@@ -41,6 +43,7 @@ from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomPlanAttr
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
+from tileas_xdsl.dialects.nv_tileas.layout import linear_layout
 from tileas_xdsl.dialects.nv_tileas.memory import AsyncTiledLoadOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import PipelineYieldOp, ProduceOneAsyncOp, ProduceOneOp, ProducerAcquireOp
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp, CopyOp, ViewOp
@@ -69,8 +72,11 @@ class Holder:
     """Whether several threads hold an element. One of them stores it, and all load it."""
 
 
-Object = Place | Slots | SSAValue | None
-"""Bytes of shared memory, the slots of a ring, or an array in global memory by its name; None: any array."""
+Object = Place | Slots | Columns | SSAValue | None
+"""
+Bytes of shared memory, the slots of a ring, columns of tensor memory, or an array in global memory by its name; None:
+any array.
+"""
 
 
 class Span(StrEnum):
@@ -110,9 +116,13 @@ class Access:
         """Whether a byte may be touched by both, in different threads, and written by one."""
         if not (self.writes or later.writes) or self.span is Span.LAST or later.span is Span.FIRST:
             return False
-        if not _may_overlap(self.object, later.object):
+        if not _may_overlap(self.object, later.object) or self._is_product_before(later):
             return False
         return not self._is_apart(later) and not self._is_of_the_same_threads(later)
+
+    def _is_product_before(self, later: Access) -> bool:
+        """Whether both are products on one sum in tensor memory: the tensor core makes them in order."""
+        return isinstance(self.object, Columns) and self.proxy is later.proxy is Proxy.ASYNC
 
     def _is_apart(self, later: Access) -> bool:
         """Whether they go to different slots of one place, or to different tiles of one array."""
@@ -153,6 +163,8 @@ def _are_same(one: Object, other: Object) -> bool:
 def _may_overlap(one: Object, other: Object) -> bool:
     if isinstance(one, Slots) or isinstance(other, Slots):
         return one == other or any(isinstance(each, Place) and each.over_rings for each in (one, other))
+    if isinstance(one, Columns) or isinstance(other, Columns):
+        return one == other
     if isinstance(one, Place) or isinstance(other, Place):
         return isinstance(one, Place) and isinstance(other, Place) and one.overlaps(other)
     return one is None or other is None or one is other
@@ -202,6 +214,7 @@ class Accesses:
             place = place_of(web.makers[0])
             if place is not None:
                 self._places |= dict.fromkeys(web.names, place)
+        self._columns = columns_in(function)
         shape = block_shape_of(function)
         switch = next((op for op in function.walk() if isinstance(op, AgentSwitchOp)), None)
         self._warps_in_front = 0 if switch is None or shape is None else shape[0] // WARP_SIZE
@@ -252,6 +265,22 @@ class Accesses:
             yield Access(op=op, object=place, writes=writes, proxy=proxy, slot=slot, holder=holder, under_way=under_way)
         for slots in self.rings.of_tile(tile):
             yield Access(op=op, object=slots, writes=writes, proxy=proxy)
+
+    def of_columns(
+        self, op: Operation, sum_: SSAValue, *, writes: bool, held: SSAValue | None = None
+    ) -> Iterator[Access]:
+        """The access to a tile in tensor memory: by the threads that hold `held` of it, or by a product (None)."""
+        columns = self._columns.get(sum_)
+        if columns is None:
+            return
+        if held is None:
+            yield Access(op=op, object=columns, writes=True, proxy=Proxy.ASYNC, under_way=True)
+            return
+        registers, memory = tile_of(held.type), linear_layout(sum_.type)
+        assert registers is not None
+        assert memory is not None
+        holder = Holder(registers.layout, memory, has_copies=False)
+        yield Access(op=op, object=columns, writes=writes, holder=holder)
 
     def of_array(
         self, op: Operation, base: SSAValue, indices: Sequence[SSAValue], held: Tile, *, writes: bool
@@ -335,6 +364,9 @@ def array_behind(base: SSAValue) -> SSAValue:
 
 
 def _copy(accesses: Accesses, op: CopyOp) -> Iterator[Access]:
+    for result in () if stores_nothing(op) else op.outputs:
+        yield from accesses.of_columns(op, result, writes=True, held=op.source)
+        yield from accesses.of_columns(op, op.source, writes=False, held=result)
     if op.destination is not None:
         holder = accesses.plain_holder(op, op.source, op.destination, op.atom_descriptor)
         yield from accesses.of_place(op, op.destination, writes=True, holder=holder)
@@ -347,7 +379,9 @@ def _convert(accesses: Accesses, op: ConvertLayoutOp) -> Iterator[Access]:
 
 
 def _product(accesses: Accesses, op: DotOp | AsyncDotOp) -> Iterator[Access]:
-    if is_of_warpgroup(op):
+    if isinstance(op, AsyncDotOp):
+        yield from accesses.of_columns(op, op.d, writes=True)
+    if reads_shared_memory(op):
         for operand in (op.a, op.b):
             goes_on = isinstance(op, AsyncDotOp)
             yield from accesses.of_place(op, operand, writes=False, proxy=Proxy.ASYNC, under_way=goes_on)

@@ -34,6 +34,8 @@ def names_behind(use: Use) -> Sequence[SSAValue] | None:
     return carried_to(use)
 
 
+SUM = 2
+"""The number of the operand that a product adds to."""
 REARRANGES = (ViewOp, PermuteOp)
 """Ops that see a tile with other coordinates: of one in shared memory the bytes are the same."""
 
@@ -77,7 +79,7 @@ class Liveness:
             for use in uses_of(name):
                 behind = names_behind(use)
                 if behind is None:
-                    self._readers[name] += _last_readers(use.operation)
+                    self._readers[name] += _last_readers(use)
                 for each in behind or ():
                     handed_on.setdefault(each, []).append((name, use.operation))
         self._add_handed_on(handed_on)
@@ -111,10 +113,11 @@ def _is_made(name: SSAValue, point: Operation, block: Block) -> bool:
     return reached is not None and name.owner is not reached and name.owner.is_before_in_block(reached)
 
 
-def _last_readers(user: Operation) -> Iterator[Operation]:
-    """The ops at which a user has read what it takes."""
+def _last_readers(taken: Use) -> Iterator[Operation]:
+    """The ops at which a user has read what it takes. A tile that a product adds to is its sum from then on."""
+    user = taken.operation
     yield user
-    if not isinstance(user, AsyncDotOp):
+    if not isinstance(user, AsyncDotOp) or taken.index == SUM:
         return
     for use in user.done.uses:
         yield use.operation

@@ -31,9 +31,10 @@ from xdsl.ir import Block, Operation, SSAValue
 from tileas_xdsl.analysis.forward_flow import Arrival, FlowClient, analyse
 from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.analysis.threads.accesses import Access, Accesses, Proxy, Span
+from tileas_xdsl.analysis.threads.columns import Columns
 from tileas_xdsl.analysis.threads.liveness import agent_of
 from tileas_xdsl.analysis.threads.places import Place, place_of
-from tileas_xdsl.analysis.threads.products import Underway, is_of_warpgroup, tokens_in_scope
+from tileas_xdsl.analysis.threads.products import Underway, is_in_tensor_memory, reads_shared_memory, tokens_in_scope
 from tileas_xdsl.analysis.threads.rings import Slots
 from tileas_xdsl.analysis.threads.teams import is_of_one_warp
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
@@ -66,6 +67,9 @@ class Ordering:
     """What no barrier can order: an engine goes on with the earlier access, and nobody can wait for it."""
     waits: Mapping[Operation, SSAValue] = field(default_factory=dict[Operation, SSAValue])
     """In front of which op, and of the barrier there, a product has to be waited for, and by which token."""
+    of_tensor_memory: frozenset[Operation] = frozenset()
+    """Those of `barriers` that stand between what threads have loaded from tensor memory, or stored there, and what is
+    done to it later: it has fences of its own, on both sides of a barrier (PTX ISA, "tcgen05.fence")."""
 
 
 def ordering(function: Operation) -> Ordering:
@@ -90,7 +94,8 @@ def ordering(function: Operation) -> Ordering:
             assert reason.earlier.barrier is not None
             fences.setdefault(reason.earlier.barrier, reason)
     fences = _needed(facts, fences, lambda kept: next(iter(_walked(facts, barriers, kept).unfenced), None))
-    return Ordering(barriers, fences, waits=facts.waits)
+    crossed = frozenset(_walked(facts, barriers).crossed)
+    return Ordering(barriers, fences, waits=facts.waits, of_tensor_memory=crossed)
 
 
 def _waited_for(facts: _Facts, stuck: Sequence[Reason], point: Operation) -> bool:
@@ -168,7 +173,7 @@ class _State:
             return self
         pending = [access for access in own if with_slots or not isinstance(access.object, Slots)]
         generic = [access for access in own if access.proxy is Proxy.GENERIC]
-        unfenced = [access for access in generic if isinstance(access.object, Place | Slots)]
+        unfenced = [access for access in generic if isinstance(access.object, Place | Slots | Columns)]
         return _State(self.pending.union(pending), self.unfenced.union(unfenced))
 
 
@@ -227,6 +232,8 @@ class _Walk(FlowClient[_State]):
     """By the later op: what meets a pending access."""
     unfenced: list[Reason] = field(default_factory=list[Reason])
     """What engines meet that threads have not fenced."""
+    crossed: set[Operation] = field(default_factory=set[Operation])
+    """The barriers between what threads have done to tensor memory and what is done to it later."""
 
     def join(self, arrivals: Sequence[Arrival[_State]]) -> _State:
         states = [arrival.state for arrival in arrivals]
@@ -257,7 +264,10 @@ class _Walk(FlowClient[_State]):
             if earlier.meets(own) and not isinstance(own.object, Slots):
                 reasons = self.met.setdefault(own.op, [])
                 reasons += [reason] if (reason := Reason(earlier, own)) not in reasons else []
-        if own.proxy is Proxy.ASYNC:
+        if isinstance(own.object, Columns):
+            met = (earlier for earlier in state.unfenced if earlier.meets(own))
+            self.crossed |= {earlier.barrier for earlier in met if earlier.barrier is not None}
+        elif own.proxy is Proxy.ASYNC:
             met = (earlier for earlier in state.unfenced if earlier.meets(own))
             self.unfenced += [Reason(earlier, own) for earlier in met if _is_in_turn(earlier)]
 
@@ -288,7 +298,7 @@ class _Walk(FlowClient[_State]):
                 return state.mapped(lambda access: _over(access, isinstance(access.op, AsyncTiledLoadOp)))
             case AsyncWaitOp():
                 return self._behind_wait(state, op.token, op)
-            case DotOp() if is_of_warpgroup(op):
+            case DotOp() if reads_shared_memory(op):
                 return state.mapped(lambda access: _over(access, isinstance(access.op, AsyncDotOp)))
             case _:
                 return state
@@ -300,7 +310,8 @@ class _Walk(FlowClient[_State]):
         def is_over(access: Access) -> bool:
             return isinstance(access.op, AsyncDotOp) and underway.is_waited_for(access.op, token, point)
 
-        return state.mapped(lambda access: _over(access, is_over(access)))
+        known = frozenset(access for access in state.pending if not (is_over(access) and _is_known_to_all(access)))
+        return _State(known, state.unfenced).mapped(lambda access: _over(access, is_over(access)))
 
     def assign(self, state: _State, targets: Sequence[SSAValue], sources: Sequence[SSAValue | None]) -> _State:
         """
@@ -352,9 +363,13 @@ def _maker(name: SSAValue) -> Operation | None:
 def _fenced(state: _State) -> _State:
     """
     Behind a fence: what has been done is ordered before what engines do later. What goes on is not, and for a slot that
-    has been handed over the fence is too late.
+    has been handed over the fence is too late. Tensor memory has fences of its own.
     """
-    late = (access for access in state.unfenced if access.under_way or access.handed_over)
+    late = (
+        access
+        for access in state.unfenced
+        if access.under_way or access.handed_over or isinstance(access.object, Columns)
+    )
     return _State(state.pending, frozenset(late))
 
 
@@ -385,6 +400,11 @@ def _behind_barrier(op: Operation, state: _State) -> _State:
 def _stays(access: Access) -> bool:
     """Whether a barrier of the team makes no difference to an access."""
     return access.under_way or isinstance(access.object, Slots)
+
+
+def _is_known_to_all(access: Access) -> bool:
+    """Whether the end of a product is known to each thread that waits for it: it is not the work of warps."""
+    return isinstance(access.op, AsyncDotOp) and is_in_tensor_memory(access.op)
 
 
 def _over(access: Access, is_over: bool) -> Access:

@@ -1,4 +1,7 @@
-"""Which products are those of a warpgroup, and which of them may still be going on."""
+"""
+Which products read their factors from shared memory, those of a warpgroup and those of tensor memory, and which of them
+may still be going on.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from tileas_xdsl.analysis.ages import Ages, Commit
 from tileas_xdsl.analysis.forward_flow import Arrival, FlowClient, analyse
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
-from tileas_xdsl.dialects.nv_tileas.layout import form_of
+from tileas_xdsl.dialects.nv_tileas.layout import form_of, layout_of
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, CreateNoneOp
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
 from tileas_xdsl.layouts.forms import Mma
@@ -25,13 +28,24 @@ def is_of_warpgroup(op: Product) -> bool:
     return isinstance(form, Mma) and form.shape.is_wgmma
 
 
+def is_in_tensor_memory(op: Product) -> bool:
+    """Whether the sum is one of tcgen05: it lies in tensor memory, or has the layout in which threads load it."""
+    form, layout = form_of(op.c.type), layout_of(op.c.type)
+    return (isinstance(form, Mma) and form.shape.is_tcgen05) or (layout is not None and layout.space.data == "tmem")
+
+
+def reads_shared_memory(op: Product) -> bool:
+    """Whether the tensor core reads B, and mostly A, from shared memory by itself."""
+    return is_of_warpgroup(op) or is_in_tensor_memory(op)
+
+
 def product_ages(function: Operation) -> Ages:
     """How many groups are committed after that of each product."""
 
     def commits(op: Operation) -> list[Commit]:
         if isinstance(op, AsyncDotOp):
             return [Commit(op.done, QUEUE)]
-        return [Commit(op, QUEUE)] if isinstance(op, DotOp) and is_of_warpgroup(op) else []
+        return [Commit(op, QUEUE)] if isinstance(op, DotOp) and reads_shared_memory(op) else []
 
     complete = frozenset(op.results[0] for op in function.walk() if isinstance(op, CreateNoneOp))
     return Ages(function, commits, finished=complete)
@@ -51,7 +65,7 @@ def tokens_in_scope(point: Operation) -> Iterator[SSAValue]:
 
 class Underway(FlowClient[frozenset[AsyncDotOp]]):
     """
-    Which products of a warpgroup may still be going on at each op.
+    Which asynchronous products may still be going on at each op.
 
     Groups are finished in the order in which they were committed. A wait that leaves `n` of them unfinished is one for
     each product behind whose last group at least `n` others have been committed, on any path.
@@ -81,7 +95,7 @@ class Underway(FlowClient[frozenset[AsyncDotOp]]):
     def leave(self, op: Operation, state: frozenset[AsyncDotOp]) -> frozenset[AsyncDotOp]:
         if isinstance(op, AsyncDotOp):
             return state | {op}
-        if isinstance(op, DotOp) and is_of_warpgroup(op):
+        if isinstance(op, DotOp) and reads_shared_memory(op):
             return frozenset()
         return (
             frozenset(each for each in state if not self.is_waited_for(each, op.token, op))

@@ -36,16 +36,16 @@ class ConvertNvTileASToLLVMPass(ModulePass):
     - A tile in registers becomes what a thread holds of it: values of 32 bits, two f16 in one. A tile in shared memory
       becomes a pointer into one array, in which slots and the globals of barriers are placed.
     - A load into a slot becomes `cp.async` of 16, 8 or 4 bytes. Ops on mbarriers stay what they are.
-    - A product becomes `mma.sync`, or `wgmma` where its layouts say so; a conversion of layouts the loads and stores
-      that it was planned as. A copy by descriptor becomes tensor copies, box by box; descriptors are arguments.
+    - A product becomes `mma.sync`, or `wgmma` or `tcgen05` where its layouts say so; a conversion of layouts the loads
+      and stores that it was planned as. A copy by descriptor becomes tensor copies, box by box; descriptors are
+      arguments. A copy between tensor memory and registers becomes loads or stores by each warp.
     - Agents become branches on the number of the warp. Their threads meet at named barriers of their own.
 
     Requires: every tile has a layout to the bit, pipelines have become mbarriers (`convert-pipeline-to-nvvm`), the
     function says how many threads run it (`convert-nv-tile-func-to-llvm`), and what TMA copies has descriptors that are
     arguments (`tileas-attach-tma-desc-args`).
-    Refuses: tcgen05 and scale factors; TMA without such a descriptor; several
-    agents that run one region; tiles without a layout, or with elements that share a byte; and tiles that do not fit
-    the warps of their agent (tiles/fitting.py).
+    Refuses: scale factors; TMA without such a descriptor; several agents that run one region; tiles without a layout,
+    or with elements that share a byte; and tiles that do not fit the warps of their agent (tiles/fitting.py).
     """
 
     name = "convert-nv-tileas-to-llvm"

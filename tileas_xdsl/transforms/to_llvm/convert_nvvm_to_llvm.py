@@ -24,7 +24,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.diagnostics import op_name, refuse
-from tileas_xdsl.transforms.to_llvm.nvvm_rules import REFUSALS, RULES, Emitter, tie_accumulators
+from tileas_xdsl.transforms.to_llvm.nvvm_rules import REFUSALS, RULES, Emitter, tie_accumulators, tie_loads
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ class ConvertNVVMToLLVMPass(ModulePass):
       other dependence between the two, and may compute with them before the wait. So does a fence with those of the
       products behind it: first numbers are then in their registers before the first product starts. A wait takes the
       registers of A, too, that products read until then.
+    - A wait for loads of tensor memory takes and returns the registers that they fill, for the same reason.
     - Outputs of `inline_ptx` share no registers with its inputs where the text has several instructions.
     - An optional operand that is left out becomes the constant and the flag that the intrinsic has for it.
 
@@ -55,6 +56,7 @@ class ConvertNVVMToLLVMPass(ModulePass):
         for inner in found:
             _refuse_what_has_no_meaning(inner)
         tie_accumulators(op)
+        tie_loads(op)
         for inner in found:
             if inner.parent is not None:
                 _lower(inner)

@@ -45,6 +45,8 @@ class ConvertPipelineToNVVMPass(ModulePass):
       name the barrier; or by `nv_tileas.copy` of what threads hold, who arrive behind it, and behind a fence where the
       tensor core reads it.
     - A release becomes an arrival, behind `nvvm.fence.proxy` where threads have read what TMA may fill again.
+    - Where only products of tensor memory read a ring, each of them commits to the barrier of the slot that it gives
+      back. The first thread alone waits for such slots, and waits for products that nothing else needs are gone.
     - `max_regs` of `agent_switch` becomes `nvvm.setmaxregister` in each agent, where the target moves registers and
       agents are whole warpgroups.
 

@@ -27,6 +27,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.threads.accesses import Access, Proxy, Span
+from tileas_xdsl.analysis.threads.columns import Columns
 from tileas_xdsl.analysis.threads.liveness import agent_of
 from tileas_xdsl.analysis.threads.order import Ordering, Reason, ordering
 from tileas_xdsl.analysis.threads.places import Place
@@ -38,6 +39,8 @@ from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.dialects.nvvm.attributes import ProxyKind, SharedSpace
 from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op, BarrierOp, SyncWarpOp
 from tileas_xdsl.dialects.nvvm.fence import FenceProxyOp
+from tileas_xdsl.dialects.nvvm.matrix_attributes import Tcgen05Fence
+from tileas_xdsl.dialects.nvvm.tcgen05 import Tcgen05FenceOp
 from tileas_xdsl.transforms.to_llvm.warps import warps_of_agents
 
 
@@ -55,6 +58,7 @@ class OrderAccessesPass(ModulePass):
     - A product that may still be reading what such an op touches is waited for in front of that barrier.
     - A barrier stands where one thread arrives or waits for its whole agent, which TMA's producers do, if the agent
       shares an array with another one that either writes.
+    - `nvvm.tcgen05.fence` stands on both sides of a barrier between accesses of threads to tensor memory and others.
     - `nvvm.fence.proxy` stands in front of the barrier between what threads have written and an engine reads.
 
     Two arguments of a function are two arrays. What TMA copies, or stores, no thread accesses otherwise
@@ -96,19 +100,19 @@ def _refuse_open(found: Ordering) -> None:
 def _insert(found: Ordering) -> list[tuple[Operation, Reason]]:
     """Insert what has to stand where; returns each barrier and fence, and what it is for."""
     inserted: list[tuple[Operation, Reason]] = []
+    barriers: dict[Operation, Operation] = {}
     for point, token in found.waits.items():
         _built([AsyncWaitOp(token)], point)
     for point, reason in found.barriers.items():
         ops = _barrier_for(point)
-        _built(ops, point)
+        barriers[point] = ops[-1]
         inserted.append((ops[-1], reason))
+        if point in found.of_tensor_memory:
+            ops = [Tcgen05FenceOp(Tcgen05Fence.BEFORE), *ops, Tcgen05FenceOp(Tcgen05Fence.AFTER)]
+        _built(ops, point)
     for point, reason in found.fences.items():
-        barrier = point
-        if point in found.barriers:
-            assert point.prev_op is not None
-            barrier = point.prev_op
         fence = FenceProxyOp(ProxyKind.ASYNC_SHARED, SharedSpace.CTA)
-        _built([fence], barrier)
+        _built([fence], barriers.get(point, point))
         inserted.append((fence, reason))
     return inserted
 
@@ -153,6 +157,8 @@ def _object(earlier: Access, later: Access) -> str:
             return f"bytes {place.offset} to {place.end - 1} of shared memory"
         case Slots() as slots:
             return f"a slot of {_named(slots.ring.results[0]) if isinstance(slots.ring, Operation) else 'a ring'}"
+        case Columns() as columns:
+            return f"columns {columns.first} to {columns.end - 1} of tensor memory"
         case SSAValue() as array:
             return _named(array)
         case None:

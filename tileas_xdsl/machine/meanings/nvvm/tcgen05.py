@@ -70,6 +70,7 @@ from tileas_xdsl.machine.parts.tensor_memory import (
     take_columns,
     tensor_memory,
 )
+from tileas_xdsl.machine.tiles import tensor_products
 from tileas_xdsl.machine.tiles.matrix_operands import WORD, operand_view
 from tileas_xdsl.machine.tiles.pointers import BYTE, Addresses, Pointer
 from tileas_xdsl.machine.tiles.warpgroup_products import matrix_behind
@@ -79,6 +80,10 @@ def _must_be_one_cta(op: Operation) -> None:
     group = op.properties.get("group") or op.properties.get("ctaGroup")
     if group is not None and getattr(group, "data", None) is CTAGroup.CTA_2:
         raise UnsupportedError(op, "speaks for a pair of CTAs, and one block is executed; check it with cta_1")
+
+
+def _computes(agent: Agent) -> bool:
+    return agent.machine.with_data
 
 
 # Allocation -----------------------------------------------------------------------------------------------------------
@@ -247,7 +252,7 @@ def _load(agent: Agent, op: tcgen05.Tcgen05LdOp, address: Any, offset: Any = Non
         rows = words.view(np.int32)
         result.actual = per_thread_of_warp(agent, [int(row[0]) if len(row) == 1 else row for row in rows])
 
-    fetch = _words(agent, op, moved, registers, packs=packs) if agent.machine.with_data else None
+    fetch = _words(agent, op, moved, registers, packs=packs) if _computes(agent) else None
     family = FAMILIES[Tcgen05Wait.LOAD]
     work = _start_transfer(agent, op, moved.views, family, write=False, fetch=fetch, deliver=fetch and deliver)
     return result.filled_by(work)
@@ -258,7 +263,7 @@ def _store(agent: Agent, op: tcgen05.Tcgen05StOp, address: Any, value: Any, offs
     registers, packs = tcgen05.register_count(op.val.type), op.unpack is not None
     moved = _cells_moved(agent, op, address, offset, registers, packs=packs)
     fetch = deliver = None
-    if agent.machine.with_data:
+    if _computes(agent):
         shape, cells, place = _numbered(agent, op, moved, packs=packs)
         words, steps = _registers_of(op, value), registers // shape.registers
         fetch = partial(_same, words)
@@ -304,7 +309,7 @@ def _copy(agent: Agent, op: tcgen05.Tcgen05CpOp, address: Any, word: Any) -> Non
     target = allocated_cells(agent, op, place, LANES, columns)
     touches = [Touch(source, False, Proxy.ASYNC), Touch(target, True, Proxy.TENSOR_CORE)]
     fetch = deliver = None
-    if agent.machine.with_data:
+    if _computes(agent):
         fetch, deliver = _copied(agent, op, number, place)
     is_small = op.shape.data is Tcgen05CpShape.SHAPE_4X256B
     instruction = Instruction.COPY_4X256B if is_small else Instruction.COPY
@@ -320,19 +325,14 @@ def _copied(
         raise UnsupportedError(
             op, "unpacks elements, or copies 4 rows, which the machine does not compute; check the program instead"
         )
-    memory, addresses = tensor_memory(agent), agent.machine.part(Addresses)
+    memory = tensor_memory(agent)
     lane, column = memory.corner(op, place)
     if lane:
         raise UnsupportedError(op, f"copies to lane {lane}, and a copy begins at lane 0")
-    operand = tcgen05_operand(word & WORD)
-    base = addresses.base(operand.address)
-    start = operand.address - addresses.offset(operand.address)
+    words = (rows, row_bytes // 4)
 
     def fetch() -> Words:
-        assert base is not None
-        assert base.data is not None
-        words = (rows, row_bytes // 4)
-        return matrix_behind(base.data, start, operand, np.dtype(np.uint32), words, k_major=True)
+        return _matrix(agent, word, np.dtype(np.uint32), words, k_major=True)
 
     return fetch, lambda given: copy_words(memory.words, given, op.multicast.data.value, column)
 
@@ -395,7 +395,7 @@ def _extents(op: Operation, word: int) -> tuple[int, int]:
     tcgen05_mma.Tcgen05MMAWsOp,
     tcgen05_mma.Tcgen05MMAWsSparseOp,
 )
-def _mma(agent: Agent, op: tcgen05_mma.ProductOp, d: Any, a: Any, b: Any, shape: Any, _adds: Any, *rest: Any) -> None:
+def _mma(agent: Agent, op: tcgen05_mma.ProductOp, d: Any, a: Any, b: Any, shape: Any, adds: Any, *rest: Any) -> None:
     _must_be_one_cta(op)
     must_be_one_thread(agent, op)
     word = unsigned(agent.known(shape, op, "takes its shape from"), op.operands[3].type)
@@ -410,7 +410,46 @@ def _mma(agent: Agent, op: tcgen05_mma.ProductOp, d: Any, a: Any, b: Any, shape:
         Touch(sum_, True, Proxy.TENSOR_CORE),
     ]
     accumulator = (place.base, place.offset, rows, columns, *_kind_of(op))
-    start_pipelined(agent, op, Instruction.PRODUCT, touches, f"a product of {rows} x {columns}", accumulator)
+    fetch = deliver = None
+    if _computes(agent):
+        corner = tensor_memory(agent).corner(op, place)
+        is_added = bool(agent.known(adds, op, "decides by whether to add"))
+        fetch, deliver = _computed(agent, op, word, (a, b), tensor_products.Sum(corner, rows, columns, is_added))
+    label = f"a product of {rows} x {columns}"
+    start_pipelined(agent, op, Instruction.PRODUCT, touches, label, accumulator, fetch, deliver)
+
+
+def _computed(
+    agent: Agent, op: tcgen05_mma.ProductOp, word: int, factors: tuple[Any, Any], sum_: tensor_products.Sum
+) -> tuple[Callable[[], Any], Callable[[Any], None]]:
+    """What reads the factors of a product, and what adds it to the cells."""
+    if not isinstance(op, tcgen05_mma.Tcgen05MMAOp) or any(isinstance(each, Pointer) for each in factors):
+        raise UnsupportedError(
+            op,
+            "has factors in tensor memory, scales or a sparse A, which the machine does not compute; check it instead",
+        )
+    kinds = tensor_products.numbers_of(op, op.kind.data, word)
+    extents = [(rows, ELEMENTS_ALONG_K[op.kind.data]) for rows in (sum_.rows, sum_.columns)]
+    words = [agent.known(each, op, "reads a matrix through") for each in factors]
+    along_k = [not word >> bit & 1 for bit in (TRANSPOSES_A, TRANSPOSES_B)]
+    cells = tensor_memory(agent).words
+
+    matrices = list(zip(words, kinds, extents, along_k, strict=True))
+
+    def fetch() -> Any:
+        return [_matrix(agent, factor, dtype, shape, k_major=k_major) for factor, dtype, shape, k_major in matrices]
+
+    return fetch, lambda given: tensor_products.add(cells, given, sum_)
+
+
+def _matrix(agent: Agent, word: int, dtype: np.dtype[Any], extents: tuple[int, int], *, k_major: bool) -> Any:
+    """The matrix that lies now where a descriptor leads."""
+    addresses, operand = agent.machine.part(Addresses), tcgen05_operand(word & WORD)
+    base = addresses.base(operand.address)
+    assert base is not None
+    assert base.data is not None
+    start = operand.address - addresses.offset(operand.address)
+    return matrix_behind(base.data, start, operand, dtype, extents, k_major=k_major)
 
 
 def _kind_of(op: tcgen05_mma.ProductOp) -> tuple[str, bool, bool]:

@@ -8,11 +8,12 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from tileas_xdsl.analysis.threads.tensor_products import kind_of
 from tileas_xdsl.dialects.nv_tileaa import compute as nv_tileaa
 from tileas_xdsl.dialects.nv_tileas import compute as nv_tileas
 from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, element_bits, form_of, has_six_bit_floats, layout_of
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
-from tileas_xdsl.layouts.defaults import ProductForms, in_shared_memory, of_product
+from tileas_xdsl.layouts.defaults import Instructions, ProductForms, in_shared_memory, of_product
 from tileas_xdsl.layouts.forms import LayoutForm, Mma
 from tileas_xdsl.targets.chips import Feature, can
 
@@ -42,28 +43,41 @@ def _forms_of(op: Product, warps: int, capability: int) -> ProductForms | None:
     if any(has_six_bit_floats(tile) for tile in tiles):
         return None
     (m, k), (_, n), _ = shapes
-    # wgmma takes a B whose rows lie along N, as loads leave them, only of 16 bits (PTX ISA, "wgmma.mma_async").
-    return of_product(m, n, k, bits, warps, has_wgmma=bits == 16 and can(capability, Feature.WGMMA))
+    return of_product(m, n, k, bits, warps, _instructions(capability, op))
+
+
+def _instructions(capability: int, op: Product) -> Instructions:
+    """
+    The instructions of the target for the elements of a product whose B has rows along N, as loads leave them: wgmma
+    takes these only of 16 bits, tcgen05 also of 8 (PTX ISA, "wgmma.mma_async"; "tcgen05.mma", "Major-ness").
+    """
+    if can(capability, Feature.WGMMA):
+        return Instructions.WGMMA if element_bits(op.a.type) == 16 else Instructions.MMA_SYNC
+    kind = kind_of(op)
+    return Instructions.TCGEN05 if kind is not None and can(capability, kind.feature) else Instructions.MMA_SYNC
 
 
 def _anchor(op: Product, forms: ProductForms) -> None:
     """Conversions before and behind the product; operands that the instruction reads from shared memory stay there."""
     before = op.d.type
-    reads_shared = forms.b is None
-    if not (reads_shared and _space(op.a) == "smem"):
-        _replace(op, 0, _converted(op, op.a, "rmem", forms.a))
-    if forms.b is not None:
-        _replace(op, 1, _converted(op, op.b, "rmem", forms.b))
-    elif _space(op.b) != "smem":
-        tile, bits = cast(TensorType[Attribute], op.b.type), element_bits(op.b.type)
-        assert bits is not None
-        _replace(op, 1, _converted(op, op.b, "smem", in_shared_memory(tile.get_shape(), bits)))
+    for index, form in enumerate((forms.a, forms.b)):
+        factor, is_shared = op.operands[index], _space(op.operands[index]) == "smem"
+        if form is None and not is_shared:
+            _replace(op, index, _in_shared_memory(op, factor))
+        elif form is not None and not (forms.b is None and is_shared):
+            _replace(op, index, _converted(op, factor, "rmem", form))
     _replace(op, 2, _converted(op, op.c, "rmem", forms.acc))
     result = Rewriter.replace_value_with_new_type(op.d, op.c.type)
     back = ConvertLayoutOp(result, before)
     back.location = op.location
     Rewriter.insert_op(back, InsertPoint.after(op))
     result.replace_uses_with_if(back.result, lambda use: use.operation is not back)
+
+
+def _in_shared_memory(op: Product, factor: SSAValue) -> SSAValue:
+    tile, bits = cast(TensorType[Attribute], factor.type), element_bits(factor.type)
+    assert bits is not None
+    return _converted(op, factor, "smem", in_shared_memory(tile.get_shape(), bits))
 
 
 def _replace(op: Product, index: int, value: SSAValue) -> None:

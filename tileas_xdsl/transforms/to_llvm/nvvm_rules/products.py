@@ -3,7 +3,7 @@ Matrix products of a warpgroup (`wgmma`), and their order.
 
 Waits for `wgmma` take and return the accumulators that are used behind them, as tied operands of inline PTX; also those
 that are still being filled, to which nothing is done. The intrinsic names no registers, so that LLVM may compute with
-them before the wait; behind MLIR's translation it may. Ops of `tcgen05` have no row in the table yet.
+them before the wait; behind MLIR's translation it may.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import PipelineYieldOp
 from tileas_xdsl.transforms.to_llvm.pipelines.filling import RingAccess, ring_accesses
+from tileas_xdsl.transforms.to_llvm.pipelines.idle_waits import idle_waits
 from tileas_xdsl.transforms.to_llvm.pipelines.rings import init_barriers, make_rings, pipelines_in, tiles_of
 from tileas_xdsl.transforms.to_llvm.pipelines.state import REFUSALS, RULES, PipelineCode, is_of_pipeline, lower_body
 from tileas_xdsl.transforms.to_llvm.pipelines.structure import first_of
@@ -100,10 +101,12 @@ def _refuse_rings(function: func.FuncOp) -> None:
 
 
 def _refuse_proxies(access: RingAccess) -> None:
-    """A fence orders what threads have stored with what wgmma reads; their asynchronous copies end behind it."""
+    """A fence orders what threads have stored with what the engine reads; their asynchronous copies end behind it."""
     for filler in access.fillers:
-        if access.is_read_by_wgmma and is_by_loads(filler):
-            refuse_op(filler, "fills by cp.async what wgmma reads", "let TMA fill it, or compile it for sm_80")
+        if access.is_read_by_engine and is_by_loads(filler):
+            refuse_op(
+                filler, "fills by cp.async what the tensor core reads", "let TMA fill it, or compile it for sm_80"
+            )
 
 
 def _refuse_others(op: Operation, tiles: Sequence[Attribute], expected: Sequence[Attribute]) -> None:
@@ -123,6 +126,7 @@ def lowered(function: func.FuncOp, target: str, taken: set[str]) -> tuple[func.F
     registers = starting_registers(function, capability) if says_registers(function) else None
     code = PipelineCode(block, PipelineRoots(), capability, registers, warps_of_kernel(function))
     code.bind(function.args, block.args)
+    code.idle = idle_waits(function, code.roots)
     barriers = make_rings(code, function, _names(function, taken))
     if barriers:
         code.first = first_of(code)

@@ -11,6 +11,7 @@ from tileas_xdsl.analysis.pipeline_root import PipelineRoots
 from tileas_xdsl.analysis.threads.filling import is_by_tma
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReleaseOp
+from tileas_xdsl.transforms.to_llvm.pipelines.filling import returned_rings
 from tileas_xdsl.transforms.to_llvm.warps import Warps, switch_in, warps_of_agents
 
 
@@ -25,10 +26,11 @@ class Arrivals:
 class Participants:
     """
     Who fills and who empties the rings of a function: each of their threads arrives once a turn. Of those that fill by
-    TMA only one does; the bytes count besides.
+    TMA only one does; the bytes count besides. Of those whose products give slots back one does, too.
     """
 
     def __init__(self, function: func.FuncOp, roots: PipelineRoots, block: Warps) -> None:
+        returned = returned_rings(function, roots)
         self._producers: dict[Hashable, dict[int, int]] = {}
         self._consumers: dict[Hashable, dict[int, int]] = {}
         switch = switch_in(function)
@@ -44,7 +46,8 @@ class Participants:
                 warps = regions[region]
             sides = self._consumers if isinstance(op, ConsumerReleaseOp) else self._producers
             for root in roots.all_of_op(op):
-                sides.setdefault(root.key, {})[warps.number] = 1 if is_by_tma(op) else warps.threads
+                is_by_one = is_by_tma(op) if isinstance(op, ProduceOp) else root.key in returned
+                sides.setdefault(root.key, {})[warps.number] = 1 if is_by_one else warps.threads
 
     def arrivals(self, ring: Hashable) -> Arrivals:
         """Of the two barriers of a slot."""

@@ -126,8 +126,9 @@ def init_barriers(code: PipelineCode) -> None:
                 for slot in range(ring.depth):
                     barrier = code.shifted(ring.barriers, start + BARRIER_BYTES * slot)
                     code.insert(MBarrierInitOp(barrier, count))
-        if any(ring.access.is_by_tma for ring in code.rings.values()):
-            # What TMA completes at a barrier has to come behind its beginning.
+        accesses = [ring.access for ring in code.rings.values()]
+        if any(access.is_by_tma or access.returns is not None for access in accesses):
+            # What an engine completes at a barrier has to come behind its beginning.
             code.insert(FenceMbarrierInitOp())
 
     code.by_first_thread(build)

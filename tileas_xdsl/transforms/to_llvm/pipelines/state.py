@@ -9,7 +9,7 @@ What the rules work on: the function under way, and what stands for the values o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import LocationAttr, UnknownLoc, i32
@@ -65,6 +65,8 @@ class PipelineCode(Building):
     warps: Warps
     """Who runs what is built now."""
     rings: dict[Hashable, Ring] = field(default_factory=dict[Hashable, Ring])
+    idle: Collection[Operation] = ()
+    """The waits for products that nothing needs."""
     first: SSAValue | None = None
     """Whether this thread is the first of `warps`; None where nobody asks."""
     plain: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])

@@ -8,6 +8,7 @@ The steps of a pipeline as waits for mbarriers and arrivals there.
     consumer_wait          wait until full[slot] is past the parity
     consumer_read          a view of the slot
     consumer_release       arrive at empty[slot]
+    async.dot              of tensor memory: the first thread commits to empty[slot], and nobody arrives there
 
 Proxy fences in front of arrivals stand there already (`tileas-order-accesses`).
 """
@@ -30,6 +31,7 @@ from tileas_xdsl.analysis.threads.filling import (
 )
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
+from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ConsumerReadOp,
     ConsumerReleaseOp,
@@ -42,6 +44,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
 )
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, CopyOp, ViewOp
 from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaLoadOp
+from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.dialects.nv_tileas.types import is_ownership_token
 from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncMBarrierArriveOp
 from tileas_xdsl.dialects.nvvm.mbarrier import (
@@ -50,6 +53,7 @@ from tileas_xdsl.dialects.nvvm.mbarrier import (
     MBarrierTestWaitOp,
     MBarrierTryWaitParityOp,
 )
+from tileas_xdsl.dialects.nvvm.tcgen05 import Tcgen05CommitOp
 from tileas_xdsl.targets.chips import Feature, can
 from tileas_xdsl.transforms.to_llvm.pipelines.rings import turn_of
 from tileas_xdsl.transforms.to_llvm.pipelines.state import BARRIER_BYTES, PipelineCode, lower, refusal, rule
@@ -118,19 +122,51 @@ def _acquire(op: ProducerAcquireOp, code: PipelineCode) -> None:
 @rule(ConsumerWaitOp)
 def _consumer_wait(op: ConsumerWaitOp, code: PipelineCode) -> None:
     slot, parity = turn_of(op, code)
-    _wait(code, _full(op, code, slot), parity)
+    if code.ring(op.operands[0]).access.returns is None:
+        _wait(code, _full(op, code, slot), parity)
+    else:
+        # The others learn nothing of the slot, and could come too late.
+        code.by_first_thread(lambda: _wait(code, _full(op, code, slot), parity))
     code.give(op.results[0], [slot])
 
 
 @rule(ConsumerReleaseOp)
 def _release(op: ConsumerReleaseOp, code: PipelineCode) -> None:
-    """Each token gives back a slot, of whatever ring; what is handed on is the first one."""
+    """
+    Each token gives back a slot, of whatever ring, unless products have done that; what is handed on is the first one.
+    """
     rings = [code.ring(token) for token in op.tokens]
     for token, ring in zip(op.tokens, rings, strict=True):
+        if ring.access.returns is not None:
+            continue
         (slot,) = code.parts(token)
         code.insert(MBarrierArriveOp(_barrier(code, ring.barriers, ring.empty, slot)))
     for result in op.results:
         code.give(result, code.parts(op.tokens[0]))
+
+
+@rule(AsyncDotOp)
+def _product(op: AsyncDotOp, code: PipelineCode) -> None:
+    """A product of tensor memory gives back the slots that it is the last one to read."""
+    code.insert(op.clone(code.plain))
+    barriers = [
+        _barrier(code, ring.barriers, ring.empty, code.parts(read.results[-1])[0])
+        for ring in code.rings.values()
+        for read in (ring.access.returns or {}).get(op, ())
+    ]
+    if barriers:
+        code.by_first_thread(lambda: _commit_all(code, barriers))
+
+
+def _commit_all(code: PipelineCode, barriers: Sequence[SSAValue]) -> None:
+    for barrier in barriers:
+        code.insert(Tcgen05CommitOp(barrier))
+
+
+@rule(AsyncWaitOp)
+def _await(op: AsyncWaitOp, code: PipelineCode) -> None:
+    if op not in code.idle:
+        code.insert(op.clone(code.plain))
 
 
 # Slots ----------------------------------------------------------------------------------------------------------------

@@ -13,8 +13,10 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tileas_xdsl.analysis.threads.filling import is_by_tma
+from tileas_xdsl.analysis.threads.products import is_in_tensor_memory
 from tileas_xdsl.analysis.threads.registers import INHERITED
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
+from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nvvm.attributes import SetMaxRegisterAction
 from tileas_xdsl.dialects.nvvm.registers import SetMaxRegisterOp, ThreadIdXOp
 from tileas_xdsl.transforms.to_llvm.pipelines.state import PipelineCode, all_types, lower_body, rule
@@ -109,7 +111,7 @@ def _take_registers(code: PipelineCode, budget: int) -> None:
 
 
 def _one_thread_acts(region: Region) -> bool:
-    return any(is_by_tma(op) for op in region.walk())
+    return any(is_by_tma(op) or (isinstance(op, AsyncDotOp) and is_in_tensor_memory(op)) for op in region.walk())
 
 
 def first_of(code: PipelineCode) -> SSAValue:

@@ -13,7 +13,7 @@ from xdsl.dialects import func
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from tileas_xdsl.analysis.threads.products import is_of_warpgroup
+from tileas_xdsl.analysis.threads.products import reads_shared_memory
 from tileas_xdsl.analysis.threads.tiles import tile_of
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp
@@ -74,7 +74,7 @@ def _is_step(op: Operation) -> bool:
 def stage_operands(function: func.FuncOp) -> None:
     """Operands of wgmma in registers that cannot stay there: an allocation, and a copy into it."""
     for op in list(function.walk()):
-        if not isinstance(op, DotOp | AsyncDotOp) or not is_of_warpgroup(op):
+        if not isinstance(op, DotOp | AsyncDotOp) or not reads_shared_memory(op):
             continue
         held = tile_of(op.a.type)
         if held is None or not held.in_registers or takes_registers(op) or no_staging(held) is not None:

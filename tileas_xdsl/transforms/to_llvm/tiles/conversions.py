@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import cast
 
 from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Attribute
 
 from tileas_xdsl.analysis.threads.places import place_of
 from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
@@ -28,6 +29,7 @@ from tileas_xdsl.transforms.to_llvm.tiles.exchanges import exchange_registers, n
 from tileas_xdsl.transforms.to_llvm.tiles.packing import elements, packed
 from tileas_xdsl.transforms.to_llvm.tiles.slots import is_storage, storage, viewed
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
+from tileas_xdsl.transforms.to_llvm.tiles.tensor_memory import lies_in_tensor_memory, no_copy, put, take
 from tileas_xdsl.transforms.to_llvm.tiles.values import Registers, SharedTile
 
 
@@ -51,6 +53,9 @@ def _has_no_place(op: AllocTensorOp) -> tuple[str, str] | None:
 
 @rule(CopyOp)
 def _copy(op: CopyOp, threads: Threads) -> None:
+    if any(map(lies_in_tensor_memory, _types(op))):
+        (take if lies_in_tensor_memory(op.source.type) else put)(op, threads)
+        return
     if op.results:
         exchange_registers(op, threads)
         return
@@ -58,6 +63,10 @@ def _copy(op: CopyOp, threads: Threads) -> None:
     access = _access(held.tile, target.tile, op.atom_descriptor, "st")
     assert access is not None
     store(threads, held, target, access)
+
+
+def _types(op: CopyOp) -> list[Attribute]:
+    return [value.type for value in (*op.operands, *op.outputs)]
 
 
 rule(ShuffleOp)(exchange_registers)
@@ -162,6 +171,8 @@ def _stays(source: Tile, target: Tile) -> tuple[str, str] | None:
 
 @refusal(CopyOp)
 def _copies_otherwise(op: CopyOp) -> tuple[str, str] | None:
+    if op.outputs and any(map(lies_in_tensor_memory, _types(op))):
+        return no_copy(op)
     tiles = [tile_of(value.type) for value in op.operands]
     if op.results:
         return no_exchange(op)

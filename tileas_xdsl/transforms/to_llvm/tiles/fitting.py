@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from xdsl.dialects import arith, func
 from xdsl.ir import Operation, Region
 
-from tileas_xdsl.analysis.threads.products import is_of_warpgroup
+from tileas_xdsl.analysis.threads.products import is_in_tensor_memory, is_of_warpgroup, reads_shared_memory
 from tileas_xdsl.analysis.threads.tiles import tile_of
 from tileas_xdsl.diagnostics import refuse as refuse_op
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
@@ -54,9 +54,10 @@ def _refuse_warps(op: Operation, warps: Warps) -> None:
             words = f"is executed by {warps.count} warps, and the layout of {value.type} is for {wanted}"
             way_out = f"compile with num-warps {warps.count}, as the agent has, or for one agent (unspecialize)"
             refuse_op(op, words, way_out)
-    if isinstance(op, DotOp | AsyncDotOp) and is_of_warpgroup(op) and not warps.are_groups:
+    if isinstance(op, DotOp | AsyncDotOp) and reads_shared_memory(op) and not warps.are_groups:
         words = (
-            f"is wgmma by {warps.count} warps from warp {warps.first} on, and a warpgroup is 4 from a multiple of 4 on"
+            f"multiplies on the tensor core by {warps.count} warps from warp {warps.first} on, "
+            "and a warpgroup is 4 from a multiple of 4 on"
         )
         refuse_op(op, words, "run optimize-execution-unit-mapping, which aligns agents")
 
@@ -74,6 +75,8 @@ def _refuse_tiles_in_front(function: func.FuncOp, switch: AgentSwitchOp, block: 
 
 
 def _refuse_in_front(op: Operation, switch: AgentSwitchOp, block: Warps) -> None:
+    if isinstance(op, AsyncDotOp) and is_in_tensor_memory(op):
+        refuse_op(op, "adds to tensor memory in front of agents", "multiply in one agent")
     for tile in (tile_of(value.type) for value in op.results):
         if tile is None or not tile.in_registers:
             continue

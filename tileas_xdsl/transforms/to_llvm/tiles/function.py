@@ -20,6 +20,7 @@ from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType, is_owners
 from tileas_xdsl.dialects.nvvm.registers import ThreadIdXOp
 from tileas_xdsl.dialects.tensor_maps import TENSOR_MAP
 from tileas_xdsl.layouts.distributed import WARP_SIZE
+from tileas_xdsl.transforms.to_llvm.tiles import tensor_memory
 from tileas_xdsl.transforms.to_llvm.tiles.control import lower_body
 from tileas_xdsl.transforms.to_llvm.tiles.fitting import refuse_misfits
 from tileas_xdsl.transforms.to_llvm.tiles.global_memory import array_of
@@ -98,11 +99,18 @@ def lowered(function: func.FuncOp, target: str) -> tuple[func.FuncOp, llvm.Globa
     threads.team = _team(threads, warps)
     address = threads.insert(llvm.AddressOfOp(name, shared_pointer()))
     threads.shared = address.result
+    threads.tensor = columns = tensor_memory.begin(function, threads)
     Rewriter.insert_op(threads.team.anchor, InsertPoint.at_end(block))
     for argument in block.args:
         if isinstance(argument.type, MemRefType):
             threads.arrays[argument] = array_of(threads, argument)
     lower_body(function.body.block, threads)
+    if columns is not None:
+        ending = block.last_op
+        assert ending is not None
+        ending.detach()
+        tensor_memory.end(threads, columns)
+        threads.insert(ending)
     Rewriter.erase_op(threads.team.anchor)
     _refuse_too_much(function, memory, model_of_target(function, target).shared_bytes)
     made = func.FuncOp(function.sym_name.data, (block.arg_types, []), Region(block), arg_attrs=_attributes(function))

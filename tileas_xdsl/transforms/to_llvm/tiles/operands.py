@@ -1,6 +1,6 @@
 """
 Operands of the tensor core: which registers of a thread one instruction takes of a tile, and the descriptors by which
-`wgmma` finds tiles in shared memory.
+`wgmma` and `tcgen05` find tiles in shared memory.
 
     A[128, 64] f16, 4 warps along M, m16n8k16      row 1, step 2 along K: the registers of (64, 32), (64, 33), ..
 
@@ -13,6 +13,7 @@ are one pattern. (PTX ISA, "Strides" and "Matrix Descriptor Format"; CUTLASS, `m
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -35,6 +36,8 @@ from tileas_xdsl.transforms.to_llvm.tiles.state import Threads
 from tileas_xdsl.transforms.to_llvm.tiles.values import SharedTile
 from tileas_xdsl.transforms.to_llvm.warps import GROUP
 
+Encoding = Callable[[Operand], int]
+"""How the descriptor of an operand is encoded: that of wgmma, or that of tcgen05."""
 WORD_BITS = 32
 ADDRESS_BITS = 18
 UNIT = 4
@@ -56,12 +59,12 @@ class Matrix:
         """The operand that a tile is; else why it is none."""
         form = form_of(tile.type)
         if not isinstance(form, Swizzled) or form.width not in PATTERN or len(tile.layout.shape) != 2:
-            return f"reads {tile.type} by wgmma, which takes tiles in swizzled shared memory"
+            return f"reads {tile.type} on the tensor core, which takes tiles in swizzled shared memory"
         found = Matrix(tile, outer, form.width)
         if tile.layout.shape[found.inner] * tile.bits < 8 * form.width:
-            return f"reads {tile.type} by wgmma, whose rows are narrower than the swizzle"
+            return f"reads {tile.type} on the tensor core, whose rows are narrower than the swizzle"
         if tile.layout.shape[1 - found.inner] % ROWS:
-            return f"reads {tile.type} by wgmma, which takes {ROWS} rows at a time"
+            return f"reads {tile.type} on the tensor core, which takes {ROWS} rows at a time"
         return found
 
     @property
@@ -80,12 +83,11 @@ class Matrix:
         (offset,) = _offsets(self.tile.layout).at(dim0=coordinates[0], dim1=coordinates[1])
         return offset * self.tile.bits // 8
 
-    @property
-    def constant(self) -> int:
+    def constant(self, encode: Encoding) -> int:
         """All of a descriptor but the address, as a signed number of 64 bits."""
         box = self.tile.layout.shape[1 - self.inner] * self.swizzle
         leading = UNIT_BYTES if self.is_k_major else box
-        word = wgmma_descriptor(Operand(0, leading, ROWS * self.swizzle, self.swizzle))
+        word = encode(Operand(0, leading, ROWS * self.swizzle, self.swizzle))
         return word - (1 << 64) if word >> 63 else word
 
 
@@ -104,9 +106,10 @@ class Descriptors:
     number: between two turns the tensor core waits for nothing longer than that.
     """
 
-    def __init__(self, threads: Threads, matrix: Matrix, held: SharedTile) -> None:
+    def __init__(self, threads: Threads, matrix: Matrix, held: SharedTile, encode: Encoding = wgmma_descriptor) -> None:
         self._threads, self._matrix = threads, matrix
-        self._high, low = divmod(matrix.constant, 1 << WORD_BITS)
+        self._is_shared_out = encode is wgmma_descriptor
+        self._high, low = divmod(matrix.constant(encode), 1 << WORD_BITS)
         if held.slot is None or held.slot[0].bytes % UNIT_BYTES:
             self._first = self._low_word(held.pointer, low)
             return
@@ -128,11 +131,12 @@ class Descriptors:
 
     def _of_warpgroup(self) -> SSAValue | None:
         """
-        Where the rows of this thread's warpgroup begin: 64 of A for each; B is the same for all. The number comes from
-        the first lane, so that the assembler knows it to be that of the whole warp: descriptors are uniform registers.
+        Where the rows of this thread's warpgroup begin: of wgmma 64 of A for each; B is the same for all. The number
+        comes from the first lane, so that the assembler knows it to be that of the whole warp: descriptors are uniform
+        registers.
         """
         groups = self._threads.warps // GROUP
-        if self._matrix.outer or groups == 1:
+        if self._matrix.outer or groups == 1 or not self._is_shared_out:
             return None
         bits = groups.bit_length() - 1
         images = [self._matrix.bytes_to(64 << bit, 0) for bit in range(bits)]

@@ -32,6 +32,7 @@ from tileas_xdsl.dialects.nvvm.mbarrier import (
     MBarrierTryWaitParityOp,
 )
 from tileas_xdsl.dialects.nvvm.registers import SetMaxRegisterOp, ThreadIdXOp
+from tileas_xdsl.dialects.nvvm.tcgen05 import Tcgen05CommitOp, Tcgen05FenceOp
 from tileas_xdsl.transforms.to_llvm.tiles.control import same
 from tileas_xdsl.transforms.to_llvm.tiles.shared_memory import SharedMemory
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
@@ -148,6 +149,7 @@ def is_storage(value: SSAValue) -> bool:
 rule(
     *(MBarrierInitOp, MBarrierArriveOp, MBarrierArriveExpectTxOp, MBarrierTestWaitOp, MBarrierTryWaitParityOp),
     *(CpAsyncMBarrierArriveOp, FenceMbarrierInitOp, SetMaxRegisterOp, ThreadIdXOp, llvm.GEPOp, BarrierOp, SyncWarpOp),
+    *(Tcgen05CommitOp, Tcgen05FenceOp),
 )(same)
 
 

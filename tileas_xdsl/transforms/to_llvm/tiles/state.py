@@ -44,6 +44,8 @@ class Threads(Building):
     capability: int
     ages: Ages
     """How many products have been started since one that is waited for."""
+    tensor: object = None
+    """The tensor memory of the function (`tensor_memory.py`); None where it has none."""
     team: Team = field(init=False)
     """The threads that run what is built now."""
     shared: SSAValue = field(init=False)

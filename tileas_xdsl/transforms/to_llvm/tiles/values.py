@@ -5,6 +5,7 @@ What stands for the values of tile code where single threads run it.
     an accumulator of wgmma        the structs of its instructions, while these may still be writing them
     a tile in shared memory        a pointer to its first byte, the same in every thread
     the slots of a ring            a pointer to the first one
+    a tile in tensor memory        nothing: its name says which columns it has
     a token                        nothing: barriers in memory carry what it says
     anything else                  itself
 """
@@ -28,7 +29,7 @@ from xdsl.dialects.llvm import LLVMPointerType, LLVMStructType
 from xdsl.ir import Attribute, SSAValue
 
 from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
-from tileas_xdsl.dialects.nv_tileas.layout import form_of
+from tileas_xdsl.dialects.nv_tileas.layout import form_of, layout_of
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType, TmaDescriptorType
 from tileas_xdsl.dialects.upstream import pointer_type
 from tileas_xdsl.layouts.forms import Mma
@@ -90,7 +91,7 @@ class SharedTile:
 
 @dataclass(frozen=True)
 class Nothing:
-    """A token of which nothing is left."""
+    """A token of which nothing is left, or a tile in tensor memory, whose columns are known."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ Lowered = Registers | Accumulators | SharedTile | Slots | Nothing | Plain
 
 def types_for(type_: Attribute) -> Sequence[Attribute] | None:
     """The types of the SSA values that stand for a value of this type; None where nothing does."""
-    if isinstance(type_, AsyncTokenType):
+    if isinstance(type_, AsyncTokenType) or _lies_in_tensor_memory(type_):
         return []
     if isinstance(type_, TmaDescriptorType):
         return [pointer_type(0)]
@@ -137,6 +138,11 @@ def types_for(type_: Attribute) -> Sequence[Attribute] | None:
             return [pointer_type(SHARED)]
         return accumulator_types(tile) or [tile.register] * (tile.count // tile.packed)
     return [type_] if isinstance(type_, KEPT) else None
+
+
+def _lies_in_tensor_memory(type_: Attribute) -> bool:
+    layout = layout_of(type_)
+    return layout is not None and layout.space.data == "tmem"
 
 
 def values_of(lowered: Lowered) -> Sequence[SSAValue]:
@@ -158,7 +164,7 @@ def values_of(lowered: Lowered) -> Sequence[SSAValue]:
 
 def lowered_as(type_: Attribute, values: Sequence[SSAValue]) -> Lowered:
     """What SSA values of the types `types_for(type_)` stand for."""
-    if isinstance(type_, AsyncTokenType):
+    if isinstance(type_, AsyncTokenType) or _lies_in_tensor_memory(type_):
         return Nothing()
     tile = tile_of(type_)
     if tile is None:

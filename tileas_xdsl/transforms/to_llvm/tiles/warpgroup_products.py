@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.rewriter import Rewriter
 from xdsl.traits import is_side_effect_free
 
-from tileas_xdsl.analysis.threads.products import QUEUE, Product, is_of_warpgroup
+from tileas_xdsl.analysis.threads.products import QUEUE, Product, is_in_tensor_memory, is_of_warpgroup
 from tileas_xdsl.analysis.threads.tiles import tile_of
 from tileas_xdsl.diagnostics import refuse as refuse_op
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
@@ -35,6 +35,7 @@ from tileas_xdsl.dialects.nvvm.wgmma import (
     WgmmaWaitGroupSyncOp,
 )
 from tileas_xdsl.layouts.forms import Mma
+from tileas_xdsl.transforms.to_llvm.tiles import tensor_memory
 from tileas_xdsl.transforms.to_llvm.tiles.accumulators import rows_of_all
 from tileas_xdsl.transforms.to_llvm.tiles.copies import await_loads
 from tileas_xdsl.transforms.to_llvm.tiles.operands import Descriptors, Matrix
@@ -62,6 +63,9 @@ def _wait(op: AsyncWaitOp, threads: Threads) -> None:
         return
     if age.queue != QUEUE:
         refuse_op(op, "waits for something else than a product", "let pipelines hand over what is loaded")
+    if threads.tensor is not None:
+        tensor_memory.await_products(op, threads)
+        return
     await_products(threads, age.count)
 
 
@@ -85,6 +89,9 @@ def await_products(threads: Threads, count: int) -> None:
 
 @rule(AsyncDotOp)
 def _async_dot(op: AsyncDotOp, threads: Threads) -> None:
+    if is_in_tensor_memory(op):
+        tensor_memory.multiply(op, threads)
+        return
     multiply(op, threads)
     threads.give(op.done, Nothing())
 
@@ -164,7 +171,9 @@ def _instruction(
 
 @refusal(AsyncDotOp)
 def no_instruction(op: Product) -> tuple[str, str] | None:
-    """Why no wgmma does a product."""
+    """Why the tensor core does no such product by itself."""
+    if isinstance(op, AsyncDotOp) and is_in_tensor_memory(op):
+        return tensor_memory.no_product(op)
     if not is_of_warpgroup(op):
         return "has a sum that wgmma does not compute", "run the driver with layouts=true for sm_90"
     if len(op.operands) > 3:

@@ -1,0 +1,163 @@
+"""
+Kernels for sm_100a and sm_103a: products of `tcgen05`, whose sums lie in tensor memory.
+
+The machine runs the threads lane by lane, and computes what descriptors and addresses of tensor memory say. No
+Blackwell GPU has run them.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.rewriter import Rewriter
+
+from tests.support.corpora import each
+from tests.support.ir import ROOT, print_generic, run_passes
+from tests.support.llvm_ir import assert_prints_as_mlir_translates
+from tests.support.mlir import mlir_opt
+from tests.support.ptx import assembled, ptx_of
+from tests.support.thread_kernels import DOWN
+from tests.support.threads_and_tiles import RIGHT, compared, lowered
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.diagnostics import RefusedError
+from tileas_xdsl.dialects.nvvm import barrier, mbarrier, tcgen05, tcgen05_mma
+
+PRODUCT = """
+#smem = #nv_tileas.layout<smem>
+!a = tensor<{m}x{k}x{of_a}, #smem>
+!b = tensor<{k}x{n}x{of_b}, #smem>
+!c = tensor<{m}x{n}x{sum}>
+func.func @f(%a: memref<?x?x{of_a}>, %b: memref<?x?x{of_b}>, %c: memref<?x?x{sum}>, %n: index) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant dense<{zero}> : !c
+  %product = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!c) {{
+    %at = nv_tileaa.tiled_load %a[%c0, %k] : (memref<?x?x{of_a}>, index, index) -> !a
+    %bt = nv_tileaa.tiled_load %b[%k, %c0] : (memref<?x?x{of_b}>, index, index) -> !b
+    %sum = nv_tileaa.dot %at, %bt, %acc {signs} : (!a, !b, !c) -> !c
+    scf.yield %sum : !c
+  }}
+  nv_tileaa.tiled_store %c[%c0, %c0], %product : (memref<?x?x{sum}>, !c, index, index) -> ()
+  func.return
+}}
+"""
+SIGNS = "attributes {signedness_a = #nv_tileaa<signedness unsigned>, signedness_b = #nv_tileaa<signedness signed>}"
+
+
+def product(
+    m: int = 128, n: int = 32, k: int = 32, elements: tuple[str, str] = ("f16", "f16"), sum_: str = "f32"
+) -> str:
+    """A loop that adds products of tiles."""
+    whole = sum_ == "i32"
+    return PRODUCT.format(
+        m=m,
+        n=n,
+        k=k,
+        of_a=elements[0],
+        of_b=elements[1],
+        sum=sum_,
+        zero=0 if whole else 0.0,
+        signs=SIGNS if whole else "",
+    )
+
+
+PROGRAMS = {
+    "f16": product(),
+    "bf16": product(elements=("bf16", "bf16")),
+    "f8": product(elements=("f8E4M3FN", "f8E5M2")),
+    "i8": product(elements=("i8", "i8"), sum_="i32"),
+    "256 rows": product(m=256),
+    "attention": (ROOT / "tests/kernels/attention_128.mlir").read_text(),
+}
+STRATEGIES = ("warp-specialize", "unspecialize", "none")
+CASES = [(name, strategy) for name in PROGRAMS for strategy in STRATEGIES]
+GEMM = ("f16", "warp-specialize")
+
+
+@cache
+def threads_of(name: str, strategy: str, target: str = "sm_100a") -> ModuleOp:
+    """The threads of a program; nobody changes them."""
+    return lowered(PROGRAMS[name], f"{target} {strategy}")
+
+
+def count(module: ModuleOp, kind: type[Operation]) -> int:
+    return sum(isinstance(op, kind) for op in module.walk())
+
+
+@each("case", CASES, 5, ids="-".join)
+def test_numbers(case: tuple[str, str]) -> None:
+    """Those of the tiles, for each trip count around the stages and in each order."""
+    threads = threads_of(*case)
+    assert count(threads, tcgen05_mma.Tcgen05MMAOp)
+    assert compared(PROGRAMS[case[0]], threads, (0, 1, 2, 3, 7), 256) == RIGHT
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_threads_are_safe_for_every_trip_count(strategy: str) -> None:
+    report = check(threads_of("f16", strategy), judge_waits=False, timeout=None)
+    assert report.verdict_line == "safe for every trip count", str(report)
+
+
+def test_each_slot_has_a_commit_and_no_wait_stands_in_the_loop() -> None:
+    """Each product gives back a slot of both rings, by four steps along K; one commit is for the store."""
+    threads = lowered((ROOT / "examples/gemm_loop.mlir").read_text(), "sm_100a warp-specialize")
+    steps, rings = 4, 2
+    products = count(threads, tcgen05_mma.Tcgen05MMAOp) // steps
+    assert count(threads, tcgen05.Tcgen05CommitOp) == products * rings + 1
+    assert count(threads, mbarrier.MBarrierTryWaitOp) == 0
+    assert count(threads, tcgen05.Tcgen05AllocOp) == count(threads, tcgen05.Tcgen05DeallocOp) == 1
+
+
+@pytest.mark.parametrize("target", ["sm_100a", "sm_103a"])
+def test_ptxas_spills_nothing(target: str) -> None:
+    for strategy in STRATEGIES:
+        module = run_passes(threads_of("f16", strategy, target).clone(), DOWN)
+        report = assembled(ptx_of(module, target, ""), target)
+        assert report.spills == 0
+
+
+def test_llvm_says_the_same() -> None:
+    module = run_passes(threads_of(*GEMM).clone(), DOWN)
+    assert "llvm.nvvm.tcgen05.mma.shared" in assert_prints_as_mlir_translates(module, "default<O1>")
+    assert '"nvvm.' not in mlir_opt(print_generic(threads_of(*GEMM)))
+
+
+def test_integers_are_of_sm_100a_alone() -> None:
+    """On sm_103a they stay with mma.sync."""
+    assert count(lowered(PROGRAMS["i8"], "sm_103a none"), tcgen05_mma.Tcgen05MMAOp) == 0
+
+
+def test_sums_that_do_not_fit_are_refused() -> None:
+    line = "    %s{0} = nv_tileaa.dot %at, %bt, %zero : (!a, !b, !c) -> !c\n"
+    uses = "".join(f"    %t{i} = arith.addf %t{i - 1}, %s{i} : !c\n" for i in range(1, 5)).replace("%t0", "%acc")
+    text = product(n=256, k=16).split("    %sum =")[0] + "".join(line.format(i) for i in range(1, 5)) + uses
+    text += "    scf.yield %t4 : !c\n" + product(n=256, k=16).split("    scf.yield %sum : !c\n")[1]
+    with pytest.raises(RefusedError, match="columns of tensor memory, and there are 512"):
+        lowered(text, "sm_100a none")
+
+
+# Mutants --------------------------------------------------------------------------------------------------------------
+
+NEEDED = (
+    *(
+        tcgen05.Tcgen05CommitOp,
+        tcgen05.Tcgen05WaitOp,
+        mbarrier.MBarrierTryWaitParityOp,
+        mbarrier.MBarrierArriveExpectTxOp,
+    ),
+    *(barrier.Barrier0Op, barrier.BarrierOp, tcgen05.Tcgen05DeallocOp),
+)
+PLACES = [(kind, number) for kind in NEEDED for number in range(count(threads_of(*GEMM), kind))]
+
+
+@each("place", PLACES, 4, ids=str)
+def test_what_is_left_out_is_missed(place: tuple[type[Operation], int]) -> None:
+    kind, number = place
+    module = threads_of(*GEMM).clone()
+    found = [op for op in module.walk() if isinstance(op, kind)]
+    Rewriter.erase_op(found[number])
+    report = check(module, trip_counts=[0, 1, 4, 7], judge_waits=False, timeout=None, prove=False)
+    assert report.findings, f"{kind.name} number {number}"
