@@ -26,7 +26,7 @@ from tileas_xdsl.machine.core.loops.turns import LoopTurn, run_iteration
 from tileas_xdsl.machine.core.meaning import Kind
 from tileas_xdsl.machine.core.memory import ThreadParts, View
 from tileas_xdsl.machine.core.op_facts import ALL_OPERANDS, TakesPerThread
-from tileas_xdsl.machine.core.opaque_numbers import OpaqueNumber, admitted, computed, must_be_alike
+from tileas_xdsl.machine.core.opaque_numbers import admitted, computed, is_any_opaque, must_be_alike
 from tileas_xdsl.machine.core.recording import Deferred, Recording
 from tileas_xdsl.machine.core.standings import (
     Answer,
@@ -610,7 +610,7 @@ class Agent:
             self.current_op = step.op
             machine.step_number += 1
             kind = step.kind
-            is_opaque = machine.opaque_names and (machine.late_numbers or OpaqueNumber in map(type, operands))
+            is_opaque = machine.opaque_names and (machine.late_numbers or is_any_opaque(operands))
             if is_opaque:
                 operands = admitted(self, step, operands)
             taken = observer.step(self, step, operands) if observer is not None else None

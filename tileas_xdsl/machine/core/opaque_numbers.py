@@ -13,6 +13,9 @@ reached by two forms and written, their distance would decide whether accesses m
 bound, a slot, a parity, an address in shared memory), `BlockDependentError` says so, and the check takes the id as an
 argument.
 
+What differs between threads may be opaque as well, if all threads have the same form: `64 b + tid`. The array is
+indexed by that form, and each thread has a place of its own in the part that it leads to.
+
 A form is a sum of atoms with factors. Sums, and products with one number that the check knows, are followed; any other
 result is an atom of its own, known by the op and all that went into it.
 
@@ -36,6 +39,7 @@ from tileas_xdsl.machine.core.meaning import Kind, facts_of, meaning_of
 from tileas_xdsl.machine.core.memory import MemoryObject, View
 from tileas_xdsl.machine.core.op_facts import operands_called
 from tileas_xdsl.machine.core.state import Canvas, SharedPart
+from tileas_xdsl.machine.core.threads.hardware import PerThread, of_threads
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import BlockDependentError
 
@@ -127,6 +131,18 @@ class OpaqueNumber(int):
         return number
 
 
+def opaque_in(value: Any) -> OpaqueNumber | None:
+    """`value` if it is opaque; if it differs between threads, that of one for which it is; None where there is none."""
+    if type(value) is PerThread:
+        return next((each for each in value.values if type(each) is OpaqueNumber), None)
+    return value if type(value) is OpaqueNumber else None
+
+
+def is_any_opaque(values: Iterable[Any]) -> bool:
+    """Whether one of `values` is opaque, in some thread."""
+    return any(opaque_in(value) is not None for value in values)
+
+
 @dataclass(frozen=True)
 class Grid:
     """What an execution knows of the place of its block in the grid."""
@@ -185,6 +201,8 @@ def turns_over_blocks(machine: Machine, lower: Any, step: Any) -> TurnsOverBlock
 
 def computed(step: Step, operands: Sequence[Any], outcome: Any) -> Any:
     """The result of a step that only computes, some of whose `operands` are opaque: opaque as well."""
+    if any(type(operand) is PerThread for operand in operands):
+        return _computed_by_thread(step, operands, outcome)
     names = frozenset(name for operand in operands if isinstance(operand, OpaqueNumber) for name in operand.names)
     if outcome is UNKNOWN:
         return UNKNOWN
@@ -201,6 +219,20 @@ def computed(step: Step, operands: Sequence[Any], outcome: Any) -> Any:
         rule is moving.multiplied and not _has_constant(step.op)
     )
     return OpaqueNumber(outcome, form, names, is_scaled=is_scaled)
+
+
+def _computed_by_thread(step: Step, operands: Sequence[Any], outcome: Any) -> Any:
+    """The same where some of the `operands` differ between threads: thread by thread, of one form in all of them."""
+    names = frozenset(name for operand in map(opaque_in, operands) if operand is not None for name in operand.names)
+    width = next(len(operand.values) for operand in operands if type(operand) is PerThread)
+    if isinstance(outcome, tuple):
+        raise BlockDependentError(step.op, "makes several numbers, in each thread, of one that differs", names)
+    rows = zip(*(of_threads(value, width) for value in (outcome, *operands)), strict=True)
+    values = [UNKNOWN if any(each is UNKNOWN for each in row) else computed(step, row[1:], row[0]) for row in rows]
+    _must_be_alike(step.op, values, names)
+    if type(outcome) is PerThread:
+        return PerThread(tuple(values), outcome.varies)
+    return next((value for value in values if value is not UNKNOWN), UNKNOWN)
 
 
 def _regular(step: Step, rule: moving.Rule, operands: Sequence[Any]) -> SumOfIds | None:
@@ -258,7 +290,7 @@ def admitted(agent: Agent, step: Step, operands: list[Any]) -> list[Any]:
         # A late value may hide an opaque number until an op is performed.
         raise BlockDependentError(op, "takes a value that is not there yet", agent.machine.opaque_names)
     deciding = 0 if op in agent.machine.grid.loops else facts.deciding
-    opaque = [number for number, operand in enumerate(operands) if isinstance(operand, OpaqueNumber)]
+    opaque = [number for number, operand in enumerate(operands) if opaque_in(operand) is not None]
     for number in opaque:
         if number < deciding:
             raise _decides(op, operands[number])
@@ -276,12 +308,20 @@ def admitted(agent: Agent, step: Step, operands: list[Any]) -> list[Any]:
 
 
 def must_be_alike(machine: Machine, op: Operation, values: Iterable[Any]) -> None:
-    """Raises `BlockDependentError` if one of `values`, which differ between threads, is opaque."""
-    if any(isinstance(value, OpaqueNumber) for value in values):
-        raise BlockDependentError(op, "gives each thread a number that differs between blocks", machine.opaque_names)
+    """Raises `BlockDependentError` if `values`, which differ between threads, differ between blocks in several ways."""
+    _must_be_alike(op, values, machine.opaque_names)
 
 
-def _decides(op: Operation, number: OpaqueNumber) -> BlockDependentError:
+def _must_be_alike(op: Operation, values: Iterable[Any], names: frozenset[str]) -> None:
+    known = [value for value in values if value is not UNKNOWN]
+    forms = {value.form if isinstance(value, OpaqueNumber) else NO_FORM for value in known}
+    if len(forms) > 1:
+        raise BlockDependentError(op, "gives each thread another number that differs between blocks", names)
+
+
+def _decides(op: Operation, value: Any) -> BlockDependentError:
+    number = opaque_in(value)
+    assert number is not None
     listed = ", ".join(sorted(number.names))
     return BlockDependentError(op, f"depends on {listed}, which differs between blocks", number.names)
 
@@ -302,7 +342,7 @@ def _with_parts(agent: Agent, op: Operation, operands: list[Any], groups: Iterab
         places = _positions(op, array)
         indices = [operands[number] for number in _positions(op, group)]
         if not places:
-            raise _decides(op, next(i for i in indices if isinstance(i, OpaqueNumber)))
+            raise _decides(op, next(i for i in indices if opaque_in(i) is not None))
         number = places[0]
         replaced[number] = _part(agent, op, replaced[number], indices)
     return replaced
@@ -310,15 +350,22 @@ def _with_parts(agent: Agent, op: Operation, operands: list[Any], groups: Iterab
 
 def _part(agent: Agent, op: Operation, place: Any, indices: Sequence[Any]) -> Any:
     """The value `place`, which names memory, leading to that part of it which `indices` begin."""
-    first = next(index for index in indices if isinstance(index, OpaqueNumber))
-    base = base_of(place)
-    if base is None or base.space != "global":
+    first = next(index for index in indices if opaque_in(index) is not None)
+    places = place.values if type(place) is PerThread else (place,)
+    base, *others = dict.fromkeys(map(base_of, (each for each in places if each is not UNKNOWN)))
+    if base is None or base.space != "global" or others:
         raise _decides(op, first)
     strides = facts_of(op).index_strides
     steps = strides(op) if strides is not None else _strides_of(place)
     if len(steps) != len(indices):
         raise _decides(op, first)
-    return rebased(place, part_at(agent, base, indices, steps))
+    for index in indices:
+        if type(index) is PerThread:
+            must_be_alike(agent.machine, op, index.values)
+    part = part_at(agent, base, [opaque_in(index) if is_any_opaque([index]) else index for index in indices], steps)
+    if type(place) is PerThread:
+        return PerThread(tuple(p if p is UNKNOWN else rebased(p, part) for p in places), place.varies)
+    return rebased(place, part)
 
 
 def part_at(agent: Agent, base: MemoryObject, indices: Sequence[Any], strides: Sequence[int]) -> MemoryObject:

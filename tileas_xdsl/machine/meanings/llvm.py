@@ -346,7 +346,7 @@ def _addresses_at_once(agent: Agent, op: llvm.GEPOp, pointer: Any, *indices: Any
     columns = [of_threads(operand, agent.size) for operand in (pointer, *indices)]
     for lane in agent.lanes:
         base, *row = (column[lane] for column in columns)
-        if type(base) is Pointer and all(type(index) is int for index in row):
+        if type(base) is Pointer and all(isinstance(index, int) for index in row):
             addresses[lane] = base.plus(start + sum(map(operator.mul, row, steps)))
         else:
             return None

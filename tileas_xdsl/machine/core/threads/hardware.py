@@ -97,8 +97,10 @@ def common_value(values: Sequence[Any], lanes: Iterable[int]) -> tuple[bool, Any
 
 
 def _is_same(one: Any, other: Any) -> bool:
+    # An opaque number that is equal to another one in this block need not be so in other blocks.
+    forms = getattr(one, "form", None), getattr(other, "form", None)
     if isinstance(one, NUMBERS) and isinstance(other, NUMBERS):
-        return bool(one == other)
+        return bool(one == other) and forms[0] == forms[1]
     place, its = _place(one), _place(other)
     return place is not None and its is not None and place[0] is its[0] and place[1:] == its[1:]
 
