@@ -158,3 +158,43 @@ def test_the_front_door_reads_ptx(tmp_path: Path):
     assert str(tileas.check(asked, trip_counts=[0]).verdict) == "safe"
     with pytest.raises(InputError, match="ends within the body"):
         tileas.parse_ptx(text_of("bar.sync 0;")[:150])
+
+
+def test_a_cache_of_triton_is_checked_at_both_levels_where_that_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    (tmp_path / "k.ptx").write_text(text_of("bar.sync 0;"))
+    (tmp_path / "k.json").write_text(json.dumps({"num_warps": 4, "shared": 0, "tensordesc_meta": []}))
+    (tmp_path / "k.ttgir").write_text("func.func @k() {\n  func.return\n}\n")
+    assert said(capsys, str(tmp_path))[1].splitlines() == ["safe"]
+    lines = said(capsys, str(tmp_path), "--level", "ptx")[1].splitlines()
+    assert [line.partition(";")[0] for line in lines if line] == ["@k:", "safe", "@k in PTX:", "safe"]
+
+
+@pytest.mark.parametrize(
+    ("body", "complaint"),
+    [
+        ("tex.2d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%d1, {%r1, %r2}];", "'tex.2d.v4.f32.s32' is not known"),
+        ("suld.b.2d.b32.trap {%r1}, [%d1, {%r2, %r3}];", "'suld.b.2d.b32.trap' is not known"),
+        ("call %d1, ();", "calls"),
+        ("call k, ();", "calls 'k'"),
+        ("tcgen05.mma.cta_group::2.kind::f16 [%r1], %d1, %d2, %r2, %p1;", "cta_group::2"),
+    ],
+)
+def test_what_is_left_out_is_refused_by_name_in_one_line(
+    body: str, complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    status, _, errors = said(capsys, written(tmp_path, body))
+    assert (status, errors.count("\n")) == (2, 1)
+    assert complaint in errors
+    assert "k.ptx:5: error" in errors
+
+
+@pytest.mark.parametrize(
+    "head", [".version x.y\n.target sm_80\n", ".target sm_80\n", ".version 8.0\n.target sm_80\n.samplerref s;\n"]
+)
+def test_a_head_that_is_wrong_is_refused_in_one_line(head: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file = tmp_path / "k.ptx"
+    file.write_text(head + ".address_size 64\n.entry k() { ret; }\n")
+    status, _, errors = said(capsys, str(file))
+    assert (status, errors.count("\n")) == (2, 1)

@@ -49,7 +49,7 @@ from math import prod
 from typing import Any
 
 from tileas_xdsl.checker.verdict.checking import MOST_COMBINATIONS, TIMEOUT, check
-from tileas_xdsl.checker.verdict.report import Report, Verdict
+from tileas_xdsl.checker.verdict.report import GRAVEST, Report, Verdict
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.machine_input import (
     Input,
@@ -70,8 +70,6 @@ from tileas_xdsl.tools.time_limit import add_steps, add_timeout
 
 LEAST, GREATEST = -(2**63), 2**64 - 1
 """The least and the greatest integer that 64 bits hold, signed or unsigned."""
-GRAVEST = (Verdict.SAFE, Verdict.UNDECIDED, Verdict.VIOLATION)
-"""What is said of several kernels is what is said of the worst."""
 UNREADABLE = 2
 RANGE = re.compile(r"(\d+)(?:\.\.(\d+))?")
 
@@ -140,7 +138,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    files = programs_in(arguments.files)
+    files = programs_in(arguments.files, with_ptx=arguments.level == "ptx")
     if not arguments.watch:
         return _check(files, arguments)
     return watch(files, lambda: _check(files, arguments))

@@ -68,7 +68,8 @@ def read_kernels(
     if arguments is not None and is_ptx(path, text):
         module = module_of_ptx(text, path, options_of(arguments), asked_function(arguments))
         function = public_functions(module)[0] if arguments.function else None
-        return [Input(module, Source(name, text), function, preconditions=stated_in(text))]
+        title = f"@{', @'.join(public_functions(module))} in PTX" if arguments.level == "ptx" else None
+        return [Input(module, Source(name, text), function, title, preconditions=stated_in(text))]
     if is_dump(text):
         texts = [dumped.text for dumped in kernels_in(text, stage)]
     elif stage is not None:

@@ -10,6 +10,7 @@ import inspect
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from tileas_xdsl.checker.verdict.preconditions import stated_in
@@ -77,16 +78,38 @@ def preconditions_of(function: Any) -> list[str]:
         return []
 
 
+@dataclass(frozen=True)
+class Compiled:
+    """What Triton makes of a kernel."""
+
+    ttgir: str
+    ptx: str | None = None
+    """None: it was not asked for."""
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What Triton's cache has beside the PTX: warps, shared memory, boxes of descriptors."""
+
+
 def text_of_stages(function: Any, source: Any, target: Any, name: str, options: Mapping[str, Any]) -> str:
+    """The TTGIR of `source`. See `compiled`."""
+    return compiled(function, source, target, name, options).ttgir
+
+
+def compiled(
+    function: Any, source: Any, target: Any, name: str, options: Mapping[str, Any], *, ptx: bool = False
+) -> Compiled:
     """
-    The TTGIR of `source`, Triton's description of `function` with its signature and constants, for `target`.
+    The TTGIR, and with `ptx` the PTX, of `source`, which is Triton's description of `function` with its signature and
+    constants, for `target`.
 
     Raises `InputError` with what Triton says where it does not compile.
     """
     with driver_for(target, name):
         try:
-            module, _context = module_of_stages(source, target, options)
-            return _with_short_names(str(module))
+            stages = _Stages(source, target, options)
+            ttgir = _with_short_names(str(stages.run_to("ttgir")))
+            if not ptx:
+                return Compiled(ttgir)
+            return Compiled(ttgir, _from_here_in(str(stages.run_to("ptx"))), stages.metadata)
         except Exception as error:
             said = str(error).strip() or type(error).__name__
             cause = error.__cause__
@@ -98,25 +121,43 @@ def text_of_stages(function: Any, source: Any, target: Any, name: str, options: 
 
 def module_of_stages(source: Any, target: Any, options: Mapping[str, Any]) -> tuple[Any, Any]:
     """The TTGIR of `source` as Triton's module, and the context that it lives in."""
-    from triton._C import libtriton  # pyright: ignore
-    from triton.compiler import make_backend  # pyright: ignore
+    stages = _Stages(source, target, options)
+    return stages.run_to("ttgir"), stages.context
 
-    library = cast("Any", libtriton).ir
-    backend: Any = make_backend(target)
-    parsed = backend.parse_options({**options, **source.parse_options()})
-    context = library.context()
-    library.load_dialects(context)
-    backend.load_dialects(context)
-    stages: dict[str, Any] = {}
-    backend.add_stages(stages, parsed, source.language)
-    functions = backend.get_codegen_implementation(parsed)
-    module = source.make_ir(target, parsed, functions, backend.get_module_map(), context)
-    metadata: dict[str, Any] = {}
-    for stage, run in stages.items():
-        module = run(module, metadata)
-        if stage == "ttgir":
-            return module, context
-    raise ValueError(f"Triton has no stage 'ttgir' for {target}")
+
+class _Stages:
+    """The stages of Triton's compiler on the way from one kernel to machine code."""
+
+    def __init__(self, source: Any, target: Any, options: Mapping[str, Any]) -> None:
+        from triton._C import libtriton  # pyright: ignore
+        from triton.compiler import make_backend  # pyright: ignore
+
+        library = cast("Any", libtriton).ir
+        backend: Any = make_backend(target)
+        parsed = backend.parse_options({**options, **source.parse_options()})
+        self.context = library.context()
+        library.load_dialects(self.context)
+        backend.load_dialects(self.context)
+        stages: dict[str, Any] = {}
+        backend.add_stages(stages, parsed, source.language)
+        functions = backend.get_codegen_implementation(parsed)
+        self.module = source.make_ir(target, parsed, functions, backend.get_module_map(), self.context)
+        self.metadata: dict[str, Any] = dict(vars(parsed))
+        self.target = target
+        self._left = list(stages.items())
+
+    def run_to(self, last: str) -> Any:
+        """What the stage `last` gives."""
+        while self._left:
+            stage, run = self._left.pop(0)
+            self.module = run(self.module, self.metadata)
+            if stage == last:
+                return self.module
+        raise ValueError(f"Triton has no stage '{last}' for {self.target}")
+
+
+def _from_here_in(ptx: str) -> str:
+    return ptx.replace(f'"{os.getcwd()}{os.sep}', '"')
 
 
 def _with_short_names(text: str) -> str:

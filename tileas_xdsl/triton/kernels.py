@@ -8,16 +8,18 @@ A signature is written as for Triton's ahead-of-time compiler (`triton.tools.com
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from tileas_xdsl.checker.verdict.checking import CheckOptions
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.python import DEFAULT
-from tileas_xdsl.triton.compiling import need_triton, place_of_kernel, target_named, text_of_stages
+from tileas_xdsl.triton.compiling import compiled, need_triton, place_of_kernel, target_named
 from tileas_xdsl.triton.host.driver import driver_for
 from tileas_xdsl.triton.host.launching import function_of, source_of
 from tileas_xdsl.triton.kernel_report import KernelReport, report_on, with_stated
+from tileas_xdsl.triton.ptx_level import parameter_names, with_ptx
 
+LEVELS = ("ttgir", "ptx")
 CONSTANT = "constexpr"
 DIVISIBLE = [["tt.divisibility", 16]]
 """How Triton's compiler is told that 16 divides an argument."""
@@ -29,6 +31,7 @@ def check(
     signature: Mapping[str, str],
     constexprs: Mapping[str, Any] | None = None,
     target: str = DEFAULT,
+    level: Literal["ttgir", "ptx"] = "ttgir",
     **options: Any,
 ) -> KernelReport:
     """
@@ -37,7 +40,8 @@ def check(
     `signature` maps the names of arguments to types; `constexprs` gives the compile-time constants, which may be left
     out of it. `options` are those of `checker.verdict.checking.check` (`args={"n": 8}` fixes scalar arguments to
     numbers, `assume=["K >= 1"]` leaves out calls, `timeout` and `steps` end the check), and those of Triton:
-    `num_warps=8`, `num_stages=2`. Preconditions may stand in the kernel, too: `# tileas: assume K >= 1`.
+    `num_warps=8`, `num_stages=2`. Preconditions may stand in the kernel, too: `# tileas: assume K >= 1`. With
+    `level="ptx"` the PTX that Triton makes of it is checked as well.
 
     Raises `InputError` where Triton is not there, does not know an argument or an option, or does not compile the
     kernel, and for what has no meaning here: it names the op and its Python line.
@@ -50,8 +54,12 @@ def check(
     options = {name: value for name, value in options.items() if name not in asked}
     _must_be_options(function, device, options)
     source = source_of(function)(function, given, constants, attributes)
-    text = text_of_stages(function, source, device, target, options)
-    return report_on(function.__name__, target, text, with_stated(asked, function))
+    if level not in LEVELS:
+        raise _wrong(function, f"there is no level '{level}'; there are: {', '.join(LEVELS)}")
+    made = compiled(function, source, device, target, options, ptx=level == "ptx")
+    asked = with_stated(asked, function)
+    report = report_on(function.__name__, target, made.ttgir, asked)
+    return report if made.ptx is None else with_ptx(report, made, asked, parameter_names(given, CONSTANT))
 
 
 def arguments_of(

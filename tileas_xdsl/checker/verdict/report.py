@@ -40,6 +40,10 @@ class Verdict(StrEnum):
         return {Verdict.SAFE: 0, Verdict.VIOLATION: 1, Verdict.UNDECIDED: 3}[self]
 
 
+GRAVEST = (Verdict.SAFE, Verdict.UNDECIDED, Verdict.VIOLATION)
+"""The gravest last: of several verdicts that one counts."""
+
+
 @dataclass(frozen=True)
 class Finding:
     """One violation, and the function and arguments of the call in which it was first found."""

@@ -66,6 +66,12 @@ def add_launch(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="ask for fences of tensor memory where a kernel has none, and for a wait before registers are read",
     )
+    group.add_argument(
+        "--level",
+        choices=["ttgir", "ptx"],
+        default="ttgir",
+        help="ptx: in folders as Triton's cache, check the PTX beside TTGIR as well",
+    )
     group.add_argument("--remarks", action="store_true", help="list instructions whose results are not followed")
 
 

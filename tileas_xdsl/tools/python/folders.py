@@ -16,9 +16,10 @@ EVERY = 0.3
 """Seconds between two looks at the files."""
 
 
-def programs_in(paths: Sequence[str]) -> list[str]:
+def programs_in(paths: Sequence[str], *, with_ptx: bool = False) -> list[str]:
     """
-    The files in `paths`; of a folder those below it that hold programs, in the order of their names.
+    The files in `paths`; of a folder those below it that hold programs, in the order of their names. PTX beside its
+    TTGIR, as Triton's cache has it, is one of them `with_ptx` only.
 
     Raises `InputError` for a folder in which there is none.
     """
@@ -28,11 +29,22 @@ def programs_in(paths: Sequence[str]) -> list[str]:
         if path == STDIN or not folder.is_dir():
             found.append(path)
             continue
-        inside = [str(file) for file in sorted(folder.rglob("*")) if _is_program(file)]
+        files = sorted(folder.rglob("*"), key=_place)
+        inside = [str(file) for file in files if _is_program(file) and (with_ptx or not _is_below(file))]
         if not inside:
             raise InputError([f"{path}: error: there is no program in this folder"])
         found += inside
     return list(dict.fromkeys(found))
+
+
+def _place(file: Path) -> tuple[Path, bool]:
+    """By name, and what is made of a text behind it."""
+    return file.with_suffix(""), _is_below(file)
+
+
+def _is_below(file: Path) -> bool:
+    """Whether it is what Triton makes of a text beside it."""
+    return file.suffix == ".ptx" and file.with_suffix(".ttgir").is_file()
 
 
 def _is_program(file: Path) -> bool:

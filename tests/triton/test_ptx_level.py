@@ -1,0 +1,58 @@
+"""The TTGIR of a kernel and the PTX that Triton makes of it, one below the other."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+
+import tileas_xdsl.triton as tx
+from tests.triton.pairs import MATMUL, SIGNATURES, TILES
+from tileas_xdsl.tools.errors import InputError
+from tileas_xdsl.triton.ptx_level import parameter_names
+
+if find_spec("triton") is None and os.environ.get("TILEAS_REQUIRE_ORACLES") != "1":
+    pytest.skip("needs Triton 3.9: pip install '.[triton]'", allow_module_level=True)
+
+from tests.triton import kernels, triton_kernels
+
+FENCED: Any = {"signature": SIGNATURES["fenced_stores"], "target": "sm_90", "trip_counts": [0, 1, 2, 3], "level": "ptx"}
+
+
+def test_a_right_kernel_is_safe_at_both_levels():
+    report = tx.check(kernels.fenced_stores, constexprs={"MISTAKE": 0}, **FENCED)
+    above, below = report.text.splitlines()
+    assert above.startswith("TTGIR: safe for trip counts 0..3")
+    assert below.startswith("PTX: safe for trip counts 0..3")
+    assert report.safe
+
+
+def test_a_mistake_is_found_at_both_levels_at_one_python_line():
+    report = tx.check(kernels.fenced_stores, constexprs={"MISTAKE": 1}, **FENCED)
+    assert report.below is not None
+    found = [each.findings[0].violation for each in (report.report, report.below)]
+    assert [str(each.kind) for each in found] == ["missing-fence", "missing-fence"]
+    assert found[0].parties[0].place == found[1].parties[0].place
+    assert report.violations == [*report.report.findings, *report.below.findings]
+
+
+def test_a_bound_counts_tiles_unless_it_is_given():
+    given: Any = {"signature": MATMUL, "constexprs": TILES, "target": "sm_80", "num_stages": 2, "level": "ptx"}
+    report = tx.check(triton_kernels.matmul, trip_counts=[0, 1, 3], judge_waits=False, **given)
+    assert report.safe
+    assert any(phrase.startswith("K is ") for phrase in report.assumed)
+    fixed = tx.check(triton_kernels.matmul, trip_counts=[0], args={"K": 64}, judge_waits=False, **given)
+    assert fixed.safe
+    assert not any(phrase.startswith("K is ") for phrase in fixed.assumed)
+
+
+def test_another_level_is_refused():
+    with pytest.raises(InputError, match="there is no level 'sass'; there are: ttgir, ptx"):
+        tx.check(kernels.fenced_stores, constexprs={"MISTAKE": 0}, **{**FENCED, "level": "sass"})
+
+
+def test_a_descriptor_is_a_map_its_sizes_and_its_strides():
+    types = {"a": "tensordesc<fp16[64,32], layout>", "BLOCK": "constexpr", "n": "i32"}
+    assert parameter_names(types, "constexpr") == ["a", "a_size0", "a_size1", "a_stride0", "a_stride1", "n"]
