@@ -18,11 +18,14 @@ if find_spec("triton") is None and os.environ.get("TILEAS_REQUIRE_ORACLES") != "
 
 from tests.triton import kernels, triton_kernels
 
+RING: Any = kernels.fenced_stores  # pyright: ignore
+MULTIPLIED: Any = triton_kernels.matmul  # pyright: ignore
+
 FENCED: Any = {"signature": SIGNATURES["fenced_stores"], "target": "sm_90", "trip_counts": [0, 1, 2, 3], "level": "ptx"}
 
 
 def test_a_right_kernel_is_safe_at_both_levels():
-    report = tx.check(kernels.fenced_stores, constexprs={"MISTAKE": 0}, **FENCED)
+    report = tx.check(RING, constexprs={"MISTAKE": 0}, **FENCED)
     above, below = report.text.splitlines()
     assert above.startswith("TTGIR: safe for trip counts 0..3")
     assert below.startswith("PTX: safe for trip counts 0..3")
@@ -30,7 +33,7 @@ def test_a_right_kernel_is_safe_at_both_levels():
 
 
 def test_a_mistake_is_found_at_both_levels_at_one_python_line():
-    report = tx.check(kernels.fenced_stores, constexprs={"MISTAKE": 1}, **FENCED)
+    report = tx.check(RING, constexprs={"MISTAKE": 1}, **FENCED)
     assert report.below is not None
     found = [each.findings[0].violation for each in (report.report, report.below)]
     assert [str(each.kind) for each in found] == ["missing-fence", "missing-fence"]
@@ -40,17 +43,18 @@ def test_a_mistake_is_found_at_both_levels_at_one_python_line():
 
 def test_a_bound_counts_tiles_unless_it_is_given():
     given: Any = {"signature": MATMUL, "constexprs": TILES, "target": "sm_80", "num_stages": 2, "level": "ptx"}
-    report = tx.check(triton_kernels.matmul, trip_counts=[0, 1, 3], judge_waits=False, **given)
+    report = tx.check(MULTIPLIED, trip_counts=[0, 1, 3], judge_waits=False, **given)
     assert report.safe
     assert any(phrase.startswith("K is ") for phrase in report.assumed)
-    fixed = tx.check(triton_kernels.matmul, trip_counts=[0], args={"K": 64}, judge_waits=False, **given)
+    fixed = tx.check(MULTIPLIED, trip_counts=[0], args={"K": 64}, judge_waits=False, **given)
     assert fixed.safe
     assert not any(phrase.startswith("K is ") for phrase in fixed.assumed)
 
 
 def test_another_level_is_refused():
+    other: Any = {**FENCED, "level": "sass"}
     with pytest.raises(InputError, match="there is no level 'sass'; there are: ttgir, ptx"):
-        tx.check(kernels.fenced_stores, constexprs={"MISTAKE": 0}, **{**FENCED, "level": "sass"})
+        tx.check(RING, constexprs={"MISTAKE": 0}, **other)
 
 
 def test_a_descriptor_is_a_map_its_sizes_and_its_strides():

@@ -142,7 +142,7 @@ class _Stages:
         backend.add_stages(stages, parsed, source.language)
         functions = backend.get_codegen_implementation(parsed)
         self.module = source.make_ir(target, parsed, functions, backend.get_module_map(), self.context)
-        self.metadata: dict[str, Any] = dict(vars(parsed))
+        self.metadata: dict[str, Any] = dict(vars(cast("object", parsed)))
         self.target = target
         self._left = list(stages.items())
 

@@ -1,0 +1,200 @@
+"""
+A corpus of PTX: kernels of Triton with and without mistakes, our own, and whatever lies in folders.
+
+    python -m bench ptx_corpus                                all of it, as a table
+    TILEAS_PTX=FOLDER[:FOLDER] python -m bench ptx_corpus     with the PTX in these folders, and the JSON beside it
+    python -m tests.support.ptx_corpus NVCC INCLUDE OUT FILE.cu..     PTX of CUDA by nvcc, into such a folder
+
+What Triton compiles it compiles in a process of its own folder; nothing needs a GPU.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from tests.support.ir import ROOT
+from tests.triton.pairs import FOUND, SIGNATURES, TARGETS, TRITON_KERNELS, pairs
+
+FOLDERS = "TILEAS_PTX"
+OWN_TARGETS = {"sm_80": "unspecialize", "sm_90a": "warp-specialize"}
+OWN = ("gemm_64x64x16", "gemm_64x128x32", "attention_64", "layer_norm", "elementwise", "reduction", "three_loads")
+ONE_TILE = {"M": 128, "N": 128}
+"""Numbers of a persistent kernel, whose three arguments would make 729 cases."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A kernel in PTX, and what is said of its launch."""
+
+    kernel: str
+    source: str
+    """What made it: `Triton 3.9`, `tileas compile`, the name of a folder."""
+    target: str
+    ptx: str
+    launch: Any = None
+    parameters: tuple[str, ...] = ()
+    args: Mapping[str, int] = field(default_factory=dict[str, int])
+    expected: str | None = None
+    """What a check finds in the TTGIR: a kind of mistake, `safe`; None where that is not known."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel of Triton that is compiled when it is asked for."""
+
+    name: str
+    module: str
+    function: str
+    target: str
+    signature: Mapping[str, str]
+    constants: Mapping[str, Any]
+    expected: str | None = None
+
+    def compiled(self) -> Text:
+        """Its PTX. Raises `InputError` where Triton does not compile it."""
+        from tileas_xdsl.triton.compiling import compiled, target_named
+        from tileas_xdsl.triton.host.launching import function_of, source_of
+        from tileas_xdsl.triton.kernels import CONSTANT, arguments_of
+        from tileas_xdsl.triton.ptx_level import parameter_names
+
+        function = function_of(getattr(import_module(f"tests.triton.{self.module}"), self.function))
+        types, constants, attributes = arguments_of(function, self.signature, self.constants)
+        source = source_of(function)(function, types, constants, attributes)
+        made = compiled(function, source, target_named(self.target), self.target, {}, ptx=True)
+        names = parameter_names(types, CONSTANT)
+        args = {name: number for name, number in ONE_TILE.items() if "persistent" in self.name and name in names}
+        assert made.ptx is not None
+        found = (self.name, "Triton 3.9", self.target, made.ptx, dict(made.metadata), tuple(names))
+        return Text(*found, args, self.expected)
+
+
+def triton_kernels() -> list[Kernel]:
+    """The kernels of the tests that are compiled for GPUs of NVIDIA, with each of their mistakes, and without."""
+    found: list[Kernel] = []
+    for pair in pairs():
+        target = TARGETS[pair.kernel]
+        for case in pair.cases if target.startswith("sm_") else ():
+            constants = {**pair.constants, "MISTAKE": case.mistake}
+            about = (f"{pair.name}-{case.name}", pair.module, pair.kernel, target, SIGNATURES[pair.kernel], constants)
+            found.append(Kernel(*about, case.kind or "safe"))
+    for name, (function, target, signature, constants) in {**TRITON_KERNELS, **FOUND}.items():
+        if target.startswith("sm_") and "cluster" not in name:
+            found.append(Kernel(name, "triton_kernels", function, target, signature, constants))
+    return found
+
+
+def own_kernels() -> Iterator[Text]:
+    """What `tileas compile` makes of kernels of the tests, for both chips."""
+    for name in OWN:
+        for target, strategy in OWN_TARGETS.items():
+            yield own_kernel(name, target, strategy)
+
+
+def own_kernel(name: str, target: str, strategy: str) -> Text:
+    """The PTX of one kernel, with its launch contract. Raises `CalledProcessError` where it is refused."""
+    with TemporaryDirectory() as folder:
+        out = Path(folder) / "k.ptx"
+        command = [sys.executable, "-m", "tileas_xdsl", "compile", str(ROOT / "tests" / "kernels" / f"{name}.mlir")]
+        options = ["--target", target, "--strategy", strategy, "--no-check", "-o", str(out)]
+        subprocess.run([*command, *options], check=True, capture_output=True)
+        return Text(name, "tileas compile", target, out.read_text(), json.loads(out.with_suffix(".json").read_text()))
+
+
+def texts_in(folder: Path) -> Iterator[Text]:
+    """The PTX in a folder; `NAME.json` says how it is launched, and may have `args` for the check."""
+    for file in sorted(folder.glob("*.ptx")):
+        beside = file.with_suffix(".json")
+        launch: Any = json.loads(beside.read_text()) if beside.is_file() else None
+        args: dict[str, int] = {} if launch is None else launch.get("args", {})
+        target = next((word for word in file.stem.split(".") if word.startswith("sm_")), "")
+        yield Text(file.stem, folder.name, target, file.read_text(), launch, args=args)
+
+
+def texts() -> Iterator[Text]:
+    """All of the corpus, one after the other."""
+    yield from (kernel.compiled() for kernel in triton_kernels())
+    yield from own_kernels()
+    for folder in filter(None, os.environ.get(FOLDERS, "").split(":")):
+        yield from texts_in(Path(folder))
+
+
+@dataclass(frozen=True)
+class Row:
+    """What came of one text."""
+
+    kernel: str
+    source: str
+    target: str
+    read: str
+    """`yes`, or why it is refused."""
+    verdict: str
+    kinds: tuple[str, ...]
+    """Of the mistakes that are found."""
+    seconds: float
+    """Of processor time, to read and to check."""
+
+
+def row_of(text: Text, counts: Sequence[int] | None, timeout: float) -> Row:
+    """Read and check one text, for the trip counts `counts`, or for every one."""
+    import time
+
+    from tileas_xdsl.checker.verdict.checking import check
+    from tileas_xdsl.machine.arguments import ArgumentError
+    from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
+    from tileas_xdsl.readers.ptx.errors import PtxError
+    from tileas_xdsl.readers.ptx.launch import Launch, launch_of
+    from tileas_xdsl.readers.ptx.reading import read_ptx
+
+    began = time.process_time()
+    named = Launch(names=dict(enumerate(text.parameters)), fixed=frozenset(text.args))
+
+    def finished(read: str, verdict: str = "", kinds: Sequence[str] = ()) -> Row:
+        spent = round(time.process_time() - began, 1)
+        return Row(text.kernel, text.source, text.target, read, verdict, tuple(kinds), spent)
+
+    try:
+        module = read_ptx(
+            text.ptx,
+            f"{text.kernel}.ptx",
+            lambda kernel: (
+                named if text.launch is None else named.over(launch_of(text.launch, kernel.name, kernel.parameters))
+            ),
+        ).module
+        module.verify()
+    except PtxError as error:
+        return finished(str(error))
+    try:
+        report = check(module, trip_counts=counts, args=text.args, timeout=timeout, judge_waits=False)
+    except (ArgumentError, UnsupportedError, UndecidedError) as error:
+        return finished("yes", f"refused: {error}")
+    kinds = sorted({str(finding.violation.kind) for finding in report.findings})
+    return finished("yes", str(report.verdict), kinds)
+
+
+@cache
+def nvcc_options(include: str) -> tuple[str, ...]:
+    """What nvcc is called with, with CUTLASS' headers in `include`."""
+    return "-ptx", "-lineinfo", "-std=c++17", "-O3", "--expt-relaxed-constexpr", f"-I{include}"
+
+
+def by_nvcc(nvcc: str, include: str, out: Path, files: Sequence[str]) -> None:
+    """Write the PTX of each CUDA file, whose name says for which target: `gemm.sm_90a.cu`."""
+    out.mkdir(parents=True, exist_ok=True)
+    for file in map(Path, files):
+        target = next(word for word in file.name.split(".") if word.startswith("sm_"))
+        command = [nvcc, *nvcc_options(include), f"-arch={target}", "-o", str(out / f"{file.stem}.ptx"), str(file)]
+        subprocess.run(command, check=True)
+
+
+if __name__ == "__main__":
+    by_nvcc(sys.argv[1], sys.argv[2], Path(sys.argv[3]), sys.argv[4:])
