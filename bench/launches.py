@@ -19,7 +19,7 @@ from typing import Any
 from bench.gpu.speed import GROUP, SHAPES
 from bench.turns import RESULTS, archive
 from tileas_xdsl.kernels.tuning.forecast import Problem, forecast, work_in
-from tileas_xdsl.kernels.tuning.ranks import spearman
+from tileas_xdsl.kernels.tuning.result import spearman
 from tileas_xdsl.machine.arguments import find_function
 from tileas_xdsl.scheduling.launches import Launched
 from tileas_xdsl.targets.measured.h200 import H200_GPU

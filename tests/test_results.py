@@ -36,6 +36,9 @@ RESULTS: dict[str, Callable[[], Tabular]] = {
     "schedule": lambda: tileas.schedule(tileas.parse(GEMM)),
     "simulate": lambda: tileas.simulate(tileas.parse(GEMM), {"n": 4}, target="sm_90"),
     "timeline": lambda: tileas.timeline(tileas.parse(GEMM), {"n": 4}, target="sm_90"),
+    "tune": lambda: tileas.tune(
+        GEMM, {"num_stages": [2]}, {**ARRAYS, "n": 2}, target="sm_90a", check=False, cache=False, progress=False
+    ),
     "tokens": lambda: tileas.tokens(tileas.parse(ROOT / "examples" / "async_tasks.mlir")),
 }
 FUNCTIONS = {"opt": "transform", "waits": "tokens"}

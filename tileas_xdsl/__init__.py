@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         timeline,
         tokens,
         transform,
+        tune,
     )
 
     __version__: str
@@ -56,6 +57,7 @@ __all__ = [
     "timeline",
     "tokens",
     "transform",
+    "tune",
 ]
 
 

@@ -8,6 +8,7 @@ The front door: what `import tileas_xdsl as tileas` gives to a script or a noteb
     tileas.simulate(faster, [None, None, 4])             # cycles
     tileas.timeline(faster, {"n": 4}, target="sm_90")    # a picture
     kernel = tileas.compile("gemm.mlir")                 # code, contract, report, verdict
+    tileas.tune("gemm.mlir", {"num_stages": [2, 3]}, {...})    # the fastest of several
 
 All that execute a function take its arguments in one way: as a mapping from names (or from ids and extents of the
 grid, `ctaid.x`), or as a sequence by position, in which None stands for an argument that is left out. Reports,
@@ -23,8 +24,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Unpack
 
-import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
@@ -34,8 +35,12 @@ from tileas_xdsl.diagnostics import Error as Error
 from tileas_xdsl.kernels.compiling import Request
 from tileas_xdsl.kernels.kernel import Kernel as Kernel
 from tileas_xdsl.kernels.kernel import kernel_of, loaded
+from tileas_xdsl.kernels.tuning import tuning
+from tileas_xdsl.kernels.tuning.result import Tuning as Tuning
+from tileas_xdsl.kernels.tuning.space import Make, Space
+from tileas_xdsl.kernels.tuning.tuning import Given, HowTuned, TuneOptions
 from tileas_xdsl.machine import running
-from tileas_xdsl.machine.arguments import Arguments, find_function, named_arguments
+from tileas_xdsl.machine.arguments import Arguments, find_function, fixed_numbers, named_arguments
 from tileas_xdsl.machine.running import Outcome
 from tileas_xdsl.machine.time.simulation import TimedRun
 from tileas_xdsl.pipelines import Strategy
@@ -48,6 +53,7 @@ from tileas_xdsl.tools.layout import layout_of
 from tileas_xdsl.tools.machine_code import CHECK_SECONDS
 from tileas_xdsl.tools.pass_pipelines import apply_passes, passes_named
 from tileas_xdsl.tools.passes import PassList, passes_of
+from tileas_xdsl.tools.progress import bar
 from tileas_xdsl.tools.ptx import LaunchOptions, module_of_ptx
 from tileas_xdsl.tools.schedule import TARGET, HowScheduled, schedules_of
 from tileas_xdsl.tools.time_limit import TIMEOUT
@@ -159,6 +165,23 @@ def compile(
     return kernel_of(program, request, function=function, is_cached=cache)
 
 
+def tune(
+    make: Make, space: Space, args: Given = (), *, progress: bool = True, **options: Unpack[TuneOptions]
+) -> Tuning:
+    """
+    The fastest way to compile a program, for the arrays and numbers of one launch.
+
+    `make` is a program as for `compile`, or makes one of what `space` varies; what it does not take are options of
+    `compile`. `space` has values by name, or is a sequence of points. `args` are the arguments of a launch (arrays of
+    the host), or make them of a point, as `grid` may of arguments. All points are estimated from their schedules; of
+    the `compiled` best ones code is made, run on the model of a multiprocessor, and (`measure`) timed where there is a
+    GPU, if the numbers are right: `expected` by name, else those of the machine. The threads of the winner are checked
+    (`check`). With `cache` what is found is kept. Raises `InputError` and `ArgumentError`.
+    """
+    with bar() as tell:
+        return tuning.tune(make, space, args, HowTuned(**options, tell=tell if progress else None))
+
+
 def load(file: str | Path, *, function: str | None = None) -> Kernel:
     """
     The kernel in a file that `tileas compile` wrote (`.ll`, `.ptx`, `.cubin`), with its launch contract beside it.
@@ -204,11 +227,10 @@ def check(
     Numbers among `args` fix arguments; arrays say nothing here, for what is checked holds whatever they contain. The
     options are those of `checker.verdict.checking.check`, which says what is raised.
     """
-    numbers = {n: int(value) for n, value in named_arguments(module, function, args).items() if np.ndim(value) == 0}
     return checking.check(
         module,
         function,
-        args=numbers,
+        args=fixed_numbers(module, function, args),
         trip_counts=trip_counts,
         capture=capture,
         may_alias=may_alias,

@@ -10,7 +10,7 @@ from bench import launches
 from bench.gpu.speed import SHAPES
 from tests.machine.test_warps import CONTRACT, HEAD, measured
 from tests.support.corpora import each
-from tileas_xdsl.kernels.tuning.ranks import spearman
+from tileas_xdsl.kernels.tuning.result import spearman
 from tileas_xdsl.machine.warps.blocks import SimulatedBlocks, timing_beside_others
 from tileas_xdsl.machine.warps.code import code_of
 from tileas_xdsl.scheduling.launches import BlockTime

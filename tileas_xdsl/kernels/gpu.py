@@ -14,9 +14,9 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from math import prod
 from typing import Any, NoReturn, cast
 
@@ -71,6 +71,15 @@ NUMBERS: Mapping[str, Callable[[Any], Any]] = {
     "f32": ctypes.c_float,
     "f64": ctypes.c_double,
 }
+
+
+CACHE_BYTES = 38
+"""`CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE`"""
+COLD, MOST_SETS = 3, 16
+"""Sets of arrays that take turns: together so many times the cache, and at most so many."""
+BATCHES, BATCH_SECONDS = 5, 0.02
+LEAST_LAUNCHES, MOST_LAUNCHES = 3, 2000
+"""Of a batch."""
 
 
 class GPUError(Error):
@@ -169,6 +178,16 @@ def device(number: int) -> Device:
         for attribute in (MAJOR, MINOR, MOST_THREADS, MOST_SHARED)
     )
     return Device(number, context, (major, minor), threads, shared)
+
+
+def described_device(number: int) -> str:
+    """What a GPU is called. Raises `GPUError` where there is none."""
+    device(number)
+    return _call("?", "cuDeviceGetName", 64, number).partition(b"\0")[0].decode()
+
+
+def _bytes_of(array: Array) -> int:
+    return prod(array.shape) * array.item_bytes
 
 
 # Launches -------------------------------------------------------------------------------------------------------------
@@ -275,21 +294,53 @@ class Launchable:
     def run(self, arguments: Bound, grid: Grid) -> None:
         """Run the kernel on copies of arrays of numpy, wait for it, and copy back what it computed."""
         name = self._contract.name
+        with self._copied(arguments) as copies:
+            self.launch(copies, grid)
+            _call(name, "cuCtxSynchronize")
+            for key, copy in copies.arrays.items():
+                known = arguments.arrays[key]
+                array = np.empty(known.shape, arguments.values[key].dtype)
+                _call(name, "cuMemcpyDtoH", array.ctypes.data, copy.address, array.nbytes)
+                if known.is_writable:
+                    np.copyto(arguments.values[key], array)
+
+    def seconds(self, arguments: Bound, grid: Grid) -> float:
+        """The median time of a launch on copies of arrays of numpy; sets of them that no cache holds take turns."""
+        name, size = self._contract.name, sum(_bytes_of(array) for array in arguments.arrays.values())
+        cache = int(_call(name, "cuDeviceGetAttribute", _driver().CUdevice_attribute(CACHE_BYTES), 0))
+        count = min(max(-(-COLD * cache // max(size, 1)), 1), MOST_SETS)
+        with ExitStack() as stack:
+            sets = [stack.enter_context(self._copied(arguments)) for _ in range(count)]
+            number, function = 0, self._function(0)
+            held = [self._cells(each) for each in sets]
+            starts = [partial(self._fire, number, function, grid, cells.pointers, 0) for cells in held]
+            first, last = (_call(name, "cuEventCreate", 0) for _ in range(2))
+
+            def batch(launches: int) -> float:
+                _call(name, "cuEventRecord", first, 0)
+                for turn in range(launches):
+                    starts[turn % len(starts)]()
+                _call(name, "cuEventRecord", last, 0)
+                _call(name, "cuEventSynchronize", last)
+                return float(_call(name, "cuEventElapsedTime", first, last)) / 1e3 / launches
+
+            batch(len(starts))
+            launches = int(min(max(BATCH_SECONDS / max(batch(len(starts)), 1e-6), LEAST_LAUNCHES), MOST_LAUNCHES))
+            return sorted(batch(launches) for _ in range(BATCHES))[BATCHES // 2]
+
+    @contextmanager
+    def _copied(self, arguments: Bound) -> Generator[Bound]:
+        """The arguments with their arrays on the GPU, where they stay for as long as the context."""
+        name = self._contract.name
         self._function(0)
-        own = {key: np.ascontiguousarray(arguments.values[key]) for key in arguments.arrays}
         copies: dict[str, Array] = {}
         try:
-            for key, array in own.items():
+            for key, known in arguments.arrays.items():
+                array = np.ascontiguousarray(arguments.values[key])
                 address = self._allocated(key, array.nbytes)
-                known = arguments.arrays[key]
                 copies[key] = replace(known, address=address, strides=dense(known.shape), device=0)
                 _call(name, "cuMemcpyHtoD", address, array.ctypes.data, array.nbytes)
-            self.launch(replace(arguments, arrays=copies, values={}), grid)
-            _call(name, "cuCtxSynchronize")
-            for key, array in own.items():
-                _call(name, "cuMemcpyDtoH", array.ctypes.data, copies[key].address, array.nbytes)
-                if arguments.arrays[key].is_writable:
-                    np.copyto(arguments.values[key], array)
+            yield replace(arguments, arrays=copies, values={})
         finally:
             for copy in copies.values():
                 with suppress(GPUError):

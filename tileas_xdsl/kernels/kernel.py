@@ -19,25 +19,30 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.printer import Printer
 
 from tileas_xdsl.backend.contract import ContractError, KernelContract
 from tileas_xdsl.backend.present_gpu import present_chip
 from tileas_xdsl.backend.ptxas import AssemblerError, assemble, find_ptxas
+from tileas_xdsl.checker.verdict import checking
 from tileas_xdsl.checker.verdict.report import Report
-from tileas_xdsl.kernels.binding import bound, grid_of
+from tileas_xdsl.kernels.binding import Bound, Grid, bound, grid_of
 from tileas_xdsl.kernels.cache import Cache
 from tileas_xdsl.kernels.compiling import Compiled, Program, Request, compiled, program_in, stages_of
 from tileas_xdsl.kernels.gpu import Launchable
 from tileas_xdsl.kernels.on_machine import KernelRun, Level, host_arrays, run_on_machine
 from tileas_xdsl.kernels.records import CodeReport, ThreadsVerdict
-from tileas_xdsl.machine.arguments import ArgumentError, Arguments
+from tileas_xdsl.machine.arguments import ArgumentError, Arguments, find_function, fixed_numbers, named_arguments
 from tileas_xdsl.tabular import Tabular, table_html
 from tileas_xdsl.tools.compile import Options, lowered
 from tileas_xdsl.tools.errors import InputError, MissingFileError
 from tileas_xdsl.tools.inputs import full_context, parse_module, read_text
 from tileas_xdsl.tools.machine_code import TO_LLVM
+from tileas_xdsl.tools.time_limit import TIMEOUT
+from tileas_xdsl.tools.timeline import timed_run_of
+from tileas_xdsl.views import timeline as pictures
 from tileas_xdsl.views.timeline.shown import ShownTimeline
 
 Device = Literal["machine", "gpu"]
@@ -51,6 +56,8 @@ class Kernel(Tabular):
     def __init__(self, made: Compiled, function: str | None) -> None:
         data = _chosen(made.kernels, function)
         self._made = made
+        self.data = data
+        """What stands in the file of the launch contract."""
         self.contract = KernelContract.from_data(data)
         """What the host passes, and what the launch gives."""
         self.report = CodeReport.from_data(data)
@@ -165,6 +172,13 @@ class Kernel(Tabular):
         launchable = self._launchable
         launchable.start(grid, launchable.in_order(arguments, named) if named else arguments, stream)
 
+    def seconds_on_gpu(self, passed: Bound, own: Mapping[str, NDArray[Any]], grid: Grid) -> float:
+        """
+        The median time of a launch on copies of the arrays `own`, by events. So many copies take turns that a launch
+        finds none of its own in the second-level cache. Raises `GPUError`.
+        """
+        return self._launchable.seconds(replace(passed, values={**passed.values, **own}), grid)
+
     @cached_property
     def _launchable(self) -> Launchable:
         return Launchable(self.contract, self.target, self._image, self.report.static_shared_bytes or 0, self._text)
@@ -195,16 +209,22 @@ class Kernel(Tabular):
 
     def check(self, arguments: Arguments = (), **options: Any) -> Report:
         """What `tileas.check` says of the program, with its options."""
-        from tileas_xdsl import front_door
+        return checking.check(self.module, self.name, args=fixed_numbers(self.module, self.name, arguments), **options)
 
-        return front_door.check(self.module, arguments, function=self.name, **options)
-
-    def timeline(self, arguments: Arguments = (), **options: Any) -> ShownTimeline:
+    def timeline(
+        self,
+        arguments: Arguments = (),
+        *,
+        target: str | None = None,
+        threads: int | None = None,
+        timeout: float | None = TIMEOUT,
+    ) -> ShownTimeline:
         """The picture of a run of the program behind the passes of the family, on the target of the kernel."""
-        from tileas_xdsl import front_door
-
-        chosen: dict[str, Any] = {"target": self.target, **options}
-        return front_door.timeline(self._scheduled, arguments, function=self.name, **chosen)
+        module = self._scheduled
+        function, _ = find_function(module, self.name)
+        given = named_arguments(module, self.name, arguments)
+        timed = timed_run_of(module, function, given, target or self.target, threads, timeout)
+        return ShownTimeline.of(pictures.timeline(timed))
 
     @cached_property
     def _scheduled(self) -> ModuleOp:

@@ -110,6 +110,11 @@ def named_arguments(module: Operation, function: str | None, given: Arguments) -
     return {name: value for name, value in zip(names, given, strict=False) if value is not None}
 
 
+def fixed_numbers(module: Operation, function: str | None, given: Arguments) -> dict[str, int]:
+    """The numbers among `given`, by name. Raises what `named_arguments` raises."""
+    return {name: int(value) for name, value in named_arguments(module, function, given).items() if np.ndim(value) == 0}
+
+
 def threads_given(threads: int | None) -> int | None:
     """`threads`, a number of threads of a block. Raises `ArgumentError` where there can be no such block."""
     if threads is not None and not 1 <= threads <= MOST_THREADS:

@@ -43,6 +43,8 @@ class TileRead:
 
     array: SSAValue
     size: int
+    row_bytes: float
+    """Of a row of the tile."""
     place: tuple[SSAValue, ...]
     turns: int
 
@@ -124,7 +126,9 @@ def work_of(
         if isinstance(op, UnassignedLoadOp | TiledLoadOp):
             source, *others = op.operands
             place = tuple(value for value in others if isinstance(value.type, IndexType))
-            reads.append(TileRead(_root(source), tile_bytes(op.results[0].type), place, _turns(op, ranges)))
+            tile = op.results[0].type
+            size, rows = tile_bytes(tile), prod(tile.get_shape()[:-1]) if isinstance(tile, ShapedType) else 1
+            reads.append(TileRead(_root(source), size, size / max(rows, 1), place, _turns(op, ranges)))
         elif (cost := typed_product_cost(op, table)) is not None:
             products.append((cost.occupancy, _turns(op, ranges)))
     turns = max([1, *(read.turns for read in reads), *(count for _, count in products)])

@@ -13,6 +13,7 @@ The `tileas` command. (Stock `xdsl-opt` finds our passes as well; `tileas opt` s
     tileas run FILE          a function on numbers
     tileas schedule FILE     when each op of its loops runs, and why
     tileas timeline FILE     a picture of what agents and engines do, in simulated time
+    tileas tune FILE         the fastest of many ways to compile it
     tileas waits FILE        a picture of its tokens
 
 Each subcommand is a module beside this one with `add_arguments(parser)` and `run(arguments) -> int`, named in
@@ -50,6 +51,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "run a function on numbers"),
     "schedule": ("schedule", "show when each op of a loop runs, what binds, and what it takes"),
     "timeline": ("timeline", "draw what agents and engines do, in simulated time"),
+    "tune": ("kernel.tune", "find the fastest of many ways to compile a program, for one launch"),
     "waits": ("waits", "draw who waits for whom: the tokens of a function, for Graphviz or as a picture"),
 }
 """Name -> (module below `tileas_xdsl.tools`, one line of help)."""

@@ -43,6 +43,24 @@ def progress() -> Generator[Tell | None]:
         line.close()
 
 
+@contextmanager
+def bar() -> Generator[Callable[[int, int, str], None] | None]:
+    """
+    A context with a bar on a terminal: a function to call with the steps that are done, all steps, and the present one.
+    None where standard error is no terminal.
+    """
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task("", total=None)
+        yield lambda done, total, text: shown.update(task, completed=done, total=total, description=_plain(text))
+
+
 class _Line:
     """The line of the terminal: shown by the thread of a timer, written by that which does the work."""
 

@@ -1,0 +1,328 @@
+"""
+`tune`: the fastest of many ways to compile a program, for the arrays and numbers of one launch.
+
+    every point     the passes up to the agents; estimated from the schedule        0.1 s each
+    the best ten    code; foretold by running it on the model of a multiprocessor   1 s each
+    with a GPU      the same ten, measured, after their numbers are found right
+    the winner      its threads are checked, as by `tileas compile`; else the next one wins
+
+What is found is kept in the cache as soon as it is known, so an interrupted tuning goes on where it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, TypedDict, cast
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import PassFailedException, VerifyException
+
+from tileas_xdsl.backend.contract import ProgramAxis
+from tileas_xdsl.backend.present_gpu import present_capability
+from tileas_xdsl.checker.verdict.loop_bounds import bounding_arguments
+from tileas_xdsl.diagnostics import Error
+from tileas_xdsl.kernels.arrays import array_of
+from tileas_xdsl.kernels.binding import Grid
+from tileas_xdsl.kernels.cache import Cache
+from tileas_xdsl.kernels.compiling import Program, Request, compiled, key_of
+from tileas_xdsl.kernels.kernel import Kernel, program_of
+from tileas_xdsl.kernels.tuning.estimate import agents_of, estimated
+from tileas_xdsl.kernels.tuning.forecast import Problem, forecast, gpu_of, work_in
+from tileas_xdsl.kernels.tuning.measuring import Measuring
+from tileas_xdsl.kernels.tuning.result import Candidate, Tuning
+from tileas_xdsl.kernels.tuning.space import Make, Point, Space, made, options_of, points_of, taken
+from tileas_xdsl.machine.arguments import ArgumentError, Arguments, find_function, named_arguments
+from tileas_xdsl.machine.warps.multiprocessor import StuckError
+from tileas_xdsl.readers.ptx.syntax import PtxError
+from tileas_xdsl.scheduling.program_work import ProgramWork
+from tileas_xdsl.targets.chips import runs_on
+from tileas_xdsl.targets.gpu_timing import GPUTiming
+from tileas_xdsl.tools.compile import Options
+from tileas_xdsl.tools.errors import InputError
+from tileas_xdsl.tools.inputs import full_context, parse_module
+from tileas_xdsl.tools.machine_code import CHECK_SECONDS, programs_of
+from tileas_xdsl.tools.machine_code.default_target import chosen_target
+from tileas_xdsl.tools.main import without_collector
+from tileas_xdsl.transforms.tileas.group_programs import GroupProgramsPass
+
+COMPILED = 10
+"""Candidates of which code is made, unless the caller says another number."""
+Given = Arguments | Callable[..., Arguments]
+GivenGrid = int | Sequence[int] | Callable[..., Any] | None
+Tell = Callable[[int, int, str], None]
+"""Told what is done: how many steps, of how many, and the present one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HowTuned:
+    """What a caller asks for beside the program, the space and the arguments."""
+
+    target: str | None = None
+    function: str | None = None
+    grid: GivenGrid = None
+    compiled: int = COMPILED
+    """Of how many code is made."""
+    check: bool = True
+    """The threads of the winner."""
+    measure: bool = True
+    """Where there is a GPU."""
+    expected: Mapping[str, Any] | None = None
+    """What arrays hold after a launch, by name."""
+    options: Options = field(default_factory=lambda: Options(target=""))
+    """Of all candidates, where their points say nothing else."""
+    cache: bool = True
+    """Whether what is found is kept, and found there next time."""
+    tell: Tell | None = None
+
+
+class TuneOptions(TypedDict, total=False):
+    """The fields of `HowTuned` that a script gives."""
+
+    target: str | None
+    function: str | None
+    grid: GivenGrid
+    compiled: int
+    check: bool
+    measure: bool
+    expected: Mapping[str, Any] | None
+    cache: bool
+
+
+@dataclass(kw_only=True)
+class _Try:
+    """A candidate with its program."""
+
+    candidate: Candidate
+    program: Program
+    request: Request
+    values: Mapping[str, Any]
+    """The arguments of the launch, by name."""
+
+
+def tune(make: Make, space: Space, arguments: Given, how: HowTuned) -> Tuning:
+    """
+    The candidates of `space` in their order, and the kernel of the fastest.
+
+    Raises `InputError` for a space, a program or arguments that are wrong, where no candidate is left, and for a target
+    of which no figures are known while there is no GPU to measure on.
+    """
+    return _Search(make, space, arguments, how).run()
+
+
+class _Search:
+    """One tuning."""
+
+    def __init__(self, make: Make, space: Space, arguments: Given, how: HowTuned) -> None:
+        self.how = how
+        self.tries = [self._try(make, point, arguments) for point in points_of(space)]
+        self.target = self.tries[0].request.target or ""
+        self.gpu = gpu_of(self.target)
+        capability = present_capability() if how.measure else None
+        self.measuring = None
+        if capability is not None and any(runs_on(self.target, capability)):
+            self.measuring = Measuring(how.expected)
+        if self.gpu is None and self.measuring is None:
+            raise InputError(
+                [f"error: no launches on {self.target} can be foretold: choose sm_90a, or measure on a GPU"]
+            )
+        self.cache = Cache.default() if how.cache else None
+        self.key = self._key()
+
+    def run(self) -> Tuning:
+        """Estimate, foretell, measure, check."""
+        self._recall()
+        try:
+            if self.gpu is not None:
+                for one in self._steps(self.tries, "estimate"):
+                    self._estimate(one, self.gpu)
+            chosen = self._first(self.how.compiled if self.gpu is not None else len(self.tries))
+            for one in self._steps(chosen, "compile"):
+                self._foretell(one)
+            if self.measuring is not None:
+                for one in self._steps(self._first(self.how.compiled), "measure"):
+                    self._measure(one, self.measuring)
+            kernel = self._winner()
+        except KeyboardInterrupt:
+            print(f"interrupted: {self._said()}; the next tuning goes on from there", file=sys.stderr)
+            raise
+        finally:
+            self._keep()
+        device = self.measuring.device if self.measuring is not None else self.gpu.device if self.gpu else ""
+        return Tuning(
+            candidates=tuple(one.candidate for one in self._ordered()), kernel=kernel, target=self.target, device=device
+        )
+
+    # Candidates -------------------------------------------------------------------------------------------------------
+
+    def _try(self, make: Make, point: Point, arguments: Given) -> _Try:
+        program = program_of(made(make, point))
+        module = parse_module(program.text, program.name, full_context())
+        target = chosen_target(self.how.target, module, is_machine_code=True).name
+        options = options_of(point, replace(self.how.options, target=target))
+        given = arguments(**taken(arguments, point)) if callable(arguments) else arguments
+        values = named_arguments(module, self.how.function, given)
+        request = Request(target=target, options=options, is_checked=False)
+        return _Try(candidate=Candidate(point=dict(point)), program=program, request=request, values=values)
+
+    def _ordered(self) -> list[_Try]:
+        return sorted(self.tries, key=lambda one: one.candidate.place)
+
+    def _first(self, count: int) -> list[_Try]:
+        return [one for one in self._ordered() if one.candidate.problem is None][:count]
+
+    def _steps(self, tries: Sequence[_Try], what: str) -> Iterator[_Try]:
+        for number, one in enumerate(tries):
+            if self.how.tell is not None:
+                self.how.tell(number, len(tries), f"{what} {one.candidate.name}")
+            yield one
+
+    def _said(self) -> str:
+        known = [one.candidate for one in self.tries]
+        estimated_, foretold, measured = (
+            sum(getattr(one, what) is not None for one in known) for what in ("estimated", "foretold", "measured")
+        )
+        return f"{len(known)} candidates, {estimated_} estimated, {foretold} foretold, {measured} measured"
+
+    # Steps ------------------------------------------------------------------------------------------------------------
+
+    def _estimate(self, one: _Try, gpu: GPUTiming) -> None:
+        candidate = one.candidate
+        if candidate.estimated is not None or candidate.problem is not None:
+            return
+        module = parse_module(one.program.text, one.program.name, full_context())
+        work, problem = self._work(module, one)
+        try:
+            with without_collector():
+                found = estimated(agents_of(module, self.how.function, one.request.options), work, problem, gpu)
+        except (Error, PassFailedException, VerifyException) as error:
+            candidate.problem = _first_line(error)
+            return
+        candidate.estimated, candidate.blocks, candidate.bound = found.seconds, found.together, found.bound
+
+    def _foretell(self, one: _Try) -> None:
+        candidate = one.candidate
+        if candidate.foretold is not None or candidate.problem is not None:
+            return
+        try:
+            kernel = self._kernel(one)
+            report = kernel.report
+            candidate.registers, candidate.spill_bytes = report.registers, report.spill_bytes
+            candidate.shared_bytes = report.shared_bytes
+            if self.gpu is None:
+                return
+            module = parse_module(one.program.text, one.program.name, full_context())
+            work, problem = self._work(module, one)
+            loops = bounding_arguments(find_function(module, self.how.function)[1])
+            found = forecast(kernel.ptx, kernel.data, work, problem, self.gpu, loops)
+        except (PtxError, StuckError):
+            return  # the model does not run it: the estimate stays
+        except Error as error:
+            candidate.problem = _first_line(error)
+            return
+        candidate.foretold, candidate.blocks, candidate.bound = found.seconds, found.together, found.bound
+
+    def _measure(self, one: _Try, measuring: Measuring) -> None:
+        candidate = one.candidate
+        if candidate.measured is not None:
+            return
+        try:
+            candidate.measured = measuring.seconds(self._kernel(one), one.values, self.how.grid)
+        except Error as error:
+            candidate.problem = _first_line(error)
+
+    def _winner(self) -> Kernel:
+        """The kernel of the first candidate whose threads are not found wrong."""
+        for one in self._first(len(self.tries)):
+            if self.how.tell is not None:
+                self.how.tell(0, 1, f"check {one.candidate.name}")
+            request = replace(one.request, is_checked=self.how.check, seconds=CHECK_SECONDS)
+            try:
+                return Kernel(compiled(one.program, request, self.cache), self.how.function)
+            except InputError as error:
+                one.candidate.problem = _first_line(error)
+        first = next((one.candidate.problem for one in self.tries if one.candidate.problem), "")
+        raise InputError([f"error: no candidate is left of {len(self.tries)}; the first one: {first}"])
+
+    def _kernel(self, one: _Try) -> Kernel:
+        return Kernel(compiled(one.program, one.request, self.cache), self.how.function)
+
+    def _work(self, module: ModuleOp, one: _Try) -> tuple[ProgramWork, Problem]:
+        """What a program does, in the order of the candidate, and the launch."""
+        rows = one.request.options.group_programs
+        function, _ = find_function(module, self.how.function)
+        problem = self._problem(module, one)
+        if rows:
+            copy = module.clone()
+            GroupProgramsPass(rows=rows).apply(full_context(), copy)
+            function, _ = find_function(copy, self.how.function)
+        return work_in(function, problem, self.target), problem
+
+    def _problem(self, module: ModuleOp, one: _Try) -> Problem:
+        numbers: dict[str, int] = {}
+        sizes: dict[str, tuple[int, ...]] = {}
+        for name, value in one.values.items():
+            array = array_of(value) if np.ndim(value) else None
+            if array is not None:
+                sizes[name] = array.shape
+            elif array is None and not isinstance(value, float):
+                numbers[name] = int(value)
+        programs = programs_of(module)
+        axes = programs[self.how.function or next(iter(programs))] if programs else None
+        return Problem(numbers=numbers, sizes=sizes, grid=_grid(self.how.grid, axes, sizes, one.values))
+
+    # What is kept -----------------------------------------------------------------------------------------------------
+
+    def _key(self) -> str:
+        """Of all that decides what is found."""
+        shapes = [{name: str(np.shape(value) or value) for name, value in one.values.items()} for one in self.tries]
+        keys = [key_of(one.program, one.request) for one in self.tries]
+        grid = None if callable(self.how.grid) else self.how.grid
+        words = [keys, shapes, [dict(one.candidate.point) for one in self.tries], grid, self.how.compiled]
+        device = self.measuring.device if self.measuring is not None else None
+        expected = {name: np.asarray(value).tobytes() for name, value in (self.how.expected or {}).items()}
+        words += [{name: hashlib.sha256(data).hexdigest() for name, data in expected.items()}]
+        return hashlib.sha256(json.dumps([words, device], default=str).encode()).hexdigest()
+
+    def _recall(self) -> None:
+        """What an earlier tuning has found."""
+        found = self.cache.get(self.key) if self.cache is not None else None
+        kept: list[dict[str, Any]] = json.loads(found) if found is not None else []
+        for one, known in zip(self.tries, kept, strict=False):
+            one.candidate = replace(one.candidate, **{**known, "point": one.candidate.point})
+
+    def _keep(self) -> None:
+        if self.cache is not None:
+            self.cache.put(self.key, json.dumps([asdict(one.candidate) for one in self.tries], default=str).encode())
+
+
+def _grid(
+    asked: GivenGrid,
+    axes: Sequence[ProgramAxis | None] | None,
+    sizes: Mapping[str, Sequence[int]],
+    values: Mapping[str, Any],
+) -> Grid:
+    """The blocks of the launch. Raises `ArgumentError` where they do not follow from the arrays."""
+    if callable(asked):
+        asked = asked(dict(values))
+    if asked is None:
+        if axes is None:
+            raise ArgumentError("the grid does not follow from the arrays: say it, as in grid=(4, 8)")
+        absent = next((axis.array for axis in axes if axis is not None and axis.array not in sizes), None)
+        if absent is not None:
+            raise ArgumentError(f"'{absent}' is missing: the grid follows from its sizes")
+        extents = [1 if axis is None else -(-sizes[axis.array][axis.dimension] // axis.extent) for axis in axes]
+    else:
+        extents = [asked] if isinstance(asked, int) else list(cast("Sequence[int]", asked))
+    x, y, z = [*map(int, extents), 1, 1][:3]
+    if min(x, y, z) < 1:
+        raise ArgumentError(f"a grid has 1 block or more along each axis, not {min(x, y, z)}")
+    return x, y, z
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0].removeprefix("error: ")
