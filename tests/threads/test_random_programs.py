@@ -25,7 +25,7 @@ EXTENT = 384
 """Of each axis of the arrays: most tiles lie inside, and the last ones of products partly outside."""
 SECONDS = 10
 """For a check: most are proved in less, and what is found is found early."""
-MOST_REFUSED = 0.05
+MOST_REFUSED = 0.03
 """Of all programs in all variants."""
 SOME_REFUSED, MORE = 24, 3
 """So many of them show how often programs are refused; by chance a sample has some more."""
