@@ -30,10 +30,12 @@ OF_A_COLUMN = re.compile(rf"\b(?:{UNITS})(?!\w)")
 CELL = re.compile(rf"\s*({NUMBER})\s*")
 INLINE = re.compile(r"`[^`]*`")
 
+LIMIT = "a limit that the tests keep"
 TARGETS = "a number of the machine model (tileas_xdsl/targets/cycles.py)"
 EXAMPLE = "a number of the example that the section takes, not a result"
 CLOCK = "read from a reader's clock on one day; no command gives it again"
 GIVEN: dict[str, dict[str, str]] = {
+    "CONTRIBUTING.md": {"10": LIMIT, "20": LIMIT},
     "docs/first-uses.md": {"0.5": CLOCK, "0.8": CLOCK, "3.1": CLOCK},
     "docs/proven-schedules.md": {"16": EXAMPLE, "8": EXAMPLE, "3": EXAMPLE, "128": EXAMPLE},
     "docs/schedules.md": {"10": TARGETS, "16": "128 x 64 x 2 bytes", "256": TARGETS, "430": TARGETS, "18": TARGETS},

@@ -284,6 +284,24 @@ def some_mind(generator: random.Random) -> Mind:
     return Mind(clock, {"shared": fenced} if generator.random() < 0.7 else {})
 
 
+class GrowingMinds:
+    """The mind of each agent, which forgets nothing, and those of works."""
+
+    def __init__(self, generator: random.Random) -> None:
+        self.generator = generator
+        self.of_agents: dict[int, Mind] = {}
+
+    def of(self, access: Access) -> Mind:
+        """The mind of who makes `access`, which knows more than before."""
+        now = some_mind(self.generator)
+        if access.work is not None:
+            return now
+        before = self.of_agents.get(access.agent.number, Mind({}, {}))
+        grown = {agent: max(moment, before.clock.get(agent, -1)) for agent, moment in now.clock.items()}
+        self.of_agents[access.agent.number] = now = Mind(grown, now.fenced)
+        return now
+
+
 def are_strangers(other: Access, access: Access, mind: Mind, *, relaxed: bool) -> bool:
     """What the two have to be, said once more."""
     if not (other.is_write or access.is_write) or (other.is_atomic and access.is_atomic):
@@ -295,12 +313,15 @@ def are_strangers(other: Access, access: Access, mind: Mind, *, relaxed: bool) -
 @pytest.mark.parametrize("seed", range(20))
 def test_strangers_are_those_that_looking_at_all_of_them_finds(seed: int) -> None:
     generator, relaxed = random.Random(seed), seed % 2 == 0
+    minds = GrowingMinds(generator)
     base = MemoryObject.zeros("m", (8,), F32, "shared", with_data=False)
     history = AccessHistory(base, relaxed_proxy=relaxed)
     for step in range(60):
         view = base.whole().slice([generator.randrange(8)], [1], [1])
-        list(history.record(by_anybody(generator, view, step), some_mind(generator)))
-        access, mind = by_anybody(generator, view, step + 1), some_mind(generator)
+        made = by_anybody(generator, view, step)
+        list(history.record(made, minds.of(made)))
+        access = by_anybody(generator, view, step + 1)
+        mind = minds.of(access)
         expected = [other for other in history.all() if are_strangers(other, access, mind, relaxed=relaxed)]
         assert history.strangers(access, mind) == expected
 

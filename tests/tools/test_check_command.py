@@ -575,7 +575,7 @@ def test_preconditions_leave_out_calls(check: Run) -> None:
 def test_a_precondition_that_is_none_is_one_line(check: Run) -> None:
     status, out, err = check(PROLOGUE.format(""), "--assume", "K is even")
     assert (status, out) == (2, "")
-    assert err.startswith("<stdin>: error: the precondition 'K is even' is not read; write one as K >= 1")
+    assert err.startswith("p.mlir: error: the precondition 'K is even' is not read; write one as K >= 1")
     assert len(err.splitlines()) == 1
 
 

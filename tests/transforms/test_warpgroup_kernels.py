@@ -274,7 +274,7 @@ MISFITS = {
     "more warps": ("num_warps = array<i32: 4, 8>", "by 8 warps, and the layout of .* is for 4"),
     "a warpgroup that begins anywhere": (
         "num_warps = array<i32: 1, 4>, warp_id = array<i32: 0, 1>",
-        r"wgmma by 4 warps from warp 1 on(?s:.*)optimize-execution-unit-mapping",
+        r"tensor core by 4 warps from warp 1 on(?s:.*)optimize-execution-unit-mapping",
     ),
     "registers that setmaxnreg does not take": ("max_regs = array<i32: 40, 229>", "gives an agent 229 registers"),
 }

@@ -28,18 +28,20 @@ def text_of(
     return f"{head}{body}{REGISTERS}\n  .shared .align 128 .b8 s[4096];\n}}\n"
 
 
-def module_of(body: str, launch: Launch | None = None, **of: str) -> ModuleOp:
+def module_of(body: str, launch: Launch | None = None, *, strict_tcgen05: bool = False, **of: str) -> ModuleOp:
     """The verified module of a kernel. What is not said of the launch is not known."""
-    module = read_ptx(text_of(body, **of), "k.ptx", lambda _: launch or Launch()).module
+    known = launch or Launch()
+    module = read_ptx(text_of(body, **of), "k.ptx", lambda _: known, strict_tcgen05=strict_tcgen05).module
     module.verify()
     return module
 
 
-def ops_of(body: str, launch: Launch | None = None, **of: str) -> list[str]:
+def ops_of(body: str, launch: Launch | None = None, *, strict_tcgen05: bool = False, **of: str) -> list[str]:
     """The names of the ops of a kernel, in order, without those that only make numbers and pointers."""
     quiet = ("llvm.inttoptr", "llvm.ptrtoint", "llvm.getelementptr", "llvm.mlir.addressof", "llvm.mlir.undef")
     skipped = (*quiet, "builtin.module", "llvm.mlir.global", "func.func", "func.return", "arith.constant", "cf.br")
-    return [op.name for op in module_of(body, launch, **of).walk() if op.name not in skipped]
+    module = module_of(body, launch, strict_tcgen05=strict_tcgen05, **of)
+    return [op.name for op in module.walk() if op.name not in skipped]
 
 
 def verdict(body: str, *counts: int, **of: str) -> Report:

@@ -306,7 +306,7 @@ PARAMETERS = ".param .u32 n, .param .align 64 .b8 map[128], .param .b8 p[8]"
 
 @pytest.mark.parametrize("instructions", ACTING)
 def test_what_acts_becomes_its_ops(instructions: str):
-    found = ops_of(instructions, LAUNCH, target="sm_100a", parameters=PARAMETERS)
+    found = ops_of(instructions, LAUNCH, strict_tcgen05=True, target="sm_100a", parameters=PARAMETERS)
     assert [name for name in found if not name.startswith("nvvm.read")] == ACTING[instructions]
 
 

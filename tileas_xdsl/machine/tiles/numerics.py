@@ -338,6 +338,7 @@ def flushed(array: Any) -> Array:
     return np.where(np.abs(numbers) < tiny, np.copysign(np.zeros_like(numbers), numbers), numbers)
 
 
+@quietly
 def fused_multiply_add(a: Array, b: Array, c: Array) -> Array:
     """a * b + c for arrays of one float type, rounded once."""
     if a.dtype == np.float64:
