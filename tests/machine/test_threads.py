@@ -256,6 +256,25 @@ def test_one_of_a_warp_is_elected() -> None:
     assert "safe" not in kinds(arriving(32, arrive))
 
 
+def test_zeros_of_both_signs_are_two_values() -> None:
+    """They compare equal. A warp in which some threads have one and some the other has no common value."""
+    program = block(
+        TID,
+        "%two = arith.constant 2 : i32",
+        "%zero = arith.constant 0.0 : f32",
+        "%one = arith.constant 1.0 : f32",
+        "%bit = arith.remui %tid, %two : i32",
+        "%is = arith.cmpi eq, %bit, %c0 : i32",
+        "%minus = arith.negf %one : f32",
+        "%factor = arith.select %is, %one, %minus : f32",
+        "%signed = arith.mulf %zero, %factor : f32",
+        "%p = llvm.getelementptr %x[%tid] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32",
+        "llvm.store %signed, %p : f32, !llvm.ptr<1>",
+    )
+    stored_zeros = run(parse(program), "k", {"x": np.ones(64, np.float32)}).arrays["x"]
+    assert list(np.signbit(stored_zeros)) == [False, True] * 32
+
+
 def test_conditions_are_combined_thread_by_thread() -> None:
     """`warp == 0 and elected`, `not elected`, and a selection, as kernels write them."""
     both = """%w = arith.cmpi eq, %warp, %c0 : i32

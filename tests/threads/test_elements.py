@@ -75,7 +75,9 @@ def test_threads_flush_subnormal_numbers_as_tiles_do(op: str) -> None:
     numbers = {"x": NEAR_THE_LEAST * signs, "y": np.zeros((16, 32), np.float32)}
     before = run(parse(text), None, numbers).arrays["y"]
     after = run(lowered(text, ONE_AGENT), None, numbers).arrays["y"]
-    assert np.array_equal(before, np.asarray(after).reshape(16, 32))
+    found = np.asarray(after).reshape(16, 32)
+    assert np.array_equal(before, found)
+    assert np.array_equal(np.signbit(before), np.signbit(found))
     assert not np.any((np.abs(before) < 2.0**-126) & (before != 0))
 
 

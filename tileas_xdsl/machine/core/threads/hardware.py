@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Flag, auto
+from math import copysign
 from typing import Any
 
 import numpy as np
@@ -100,9 +101,14 @@ def _is_same(one: Any, other: Any) -> bool:
     # An opaque number that is equal to another one in this block need not be so in other blocks.
     forms = getattr(one, "form", None), getattr(other, "form", None)
     if isinstance(one, NUMBERS) and isinstance(other, NUMBERS):
-        return bool(one == other) and forms[0] == forms[1]
+        return _are_equal(one, other) and forms[0] == forms[1]
     place, its = _place(one), _place(other)
     return place is not None and its is not None and place[0] is its[0] and place[1:] == its[1:]
+
+
+def _are_equal(one: Any, other: Any) -> bool:
+    """Whether two numbers are one, down to the sign of a zero."""
+    return bool(one == other) and (one != 0 or copysign(1, one) == copysign(1, other))
 
 
 def _place(value: Any) -> tuple[Any, ...] | None:
