@@ -35,6 +35,8 @@ JSON (a list, where a dump has several kernels) has these keys:
 - `findings`: `kind`, `function`, `arguments`, `message`, `missing`, `parties` (`place`, `op`, `agent`, `iteration`,
   `role`) and `witness`, a list of steps (`agent`, `iteration`, `place`, `op`, `kind`, `text`; `elided` with counts per
   agent), of which those of kind `access` at the end collide
+- `mistakes`: the findings by their causes, as places in `findings`: `first` explains most, and the mistake shows
+  `also` as the others
 - `warnings`: `kind`, `function`, `place`, `op`, `message`, `counts`, `more`, `by_compiler`, `cycles`
 """
 

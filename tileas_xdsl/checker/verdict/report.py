@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Operation
 from xdsl.printer import Printer
 
+from tileas_xdsl.checker.verdict.mistakes import Mistake, mistakes_of
 from tileas_xdsl.checker.verdict.scope import Scope, scope_of
 from tileas_xdsl.checker.witnesses.witness import Witness, witness_of
 from tileas_xdsl.diagnostics import op_name, sentence
@@ -231,6 +232,11 @@ class Report(Tabular):
         )
 
     @property
+    def mistakes(self) -> list[Mistake]:
+        """The findings by their causes: one mistake often shows in several ways."""
+        return mistakes_of(self.findings)
+
+    @property
     def kinds(self) -> list[str]:
         """The kinds of violation found, each once, in the order of `ViolationKind`: agents may change places."""
         found = {finding.violation.kind for finding in self.findings}
@@ -343,6 +349,7 @@ class Report(Tabular):
             "functions": self.functions,
             "trip_counts": list(self.trip_counts),
             "findings": [finding.as_data() for finding in self.findings],
+            "mistakes": [mistake.as_data(self.findings) for mistake in self.mistakes],
             "undecided": self.undecided,
             "unexplored": self.unexplored,
             "executions": self.executions,

@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 
 from xdsl.ir import Operation
 
+from tileas_xdsl.checker.witnesses.blame import standing_at
 from tileas_xdsl.checker.witnesses.witness import shown
 from tileas_xdsl.checker.witnesses.witnesses import witness_about
 from tileas_xdsl.diagnostics import op_name
@@ -148,7 +149,7 @@ def _violation_of_shortfall(machine: Machine, agent: Agent, barrier: PhaseBarrie
         symptom=ViolationKind.DEADLOCK,
     )
     works = [step.on for step in steps if isinstance(step.on, AsyncWork)]
-    return shown(violation, witness_about(agent, [barrier, *works], [waiter]))
+    return shown(violation, witness_about(agent, [barrier, *works], [waiter]), standing_at(machine))
 
 
 # First waits ----------------------------------------------------------------------------------------------------------
@@ -211,7 +212,7 @@ def _violation_of_forgotten_arrivals(agent: Agent, barrier: PhaseBarrier, op: Op
         stuck=True,
         symptom=ViolationKind.DEADLOCK,
     )
-    return shown(violation, witness_about(agent, [barrier], [waiter]))
+    return shown(violation, witness_about(agent, [barrier], [waiter]), standing_at(agent.machine))
 
 
 def _arrivals(number: int) -> str:
@@ -235,7 +236,7 @@ def _violation_of_parity(agent: Agent, barrier: PhaseBarrier, op: Operation) -> 
         stuck=True,
         symptom=ViolationKind.DEADLOCK,
     )
-    return shown(violation, witness_about(agent, [barrier], [waiter]))
+    return shown(violation, witness_about(agent, [barrier], [waiter]), standing_at(agent.machine))
 
 
 # Races and undrained work ---------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ The observer that explains mistakes: it adds a witness to each, and names a wron
 
 from __future__ import annotations
 
+from tileas_xdsl.checker.witnesses.blame import at_fault
 from tileas_xdsl.checker.witnesses.diagnosis import name_wrong_phases, phase_that_cannot_complete
 from tileas_xdsl.checker.witnesses.witness import Witness, shown
 from tileas_xdsl.checker.witnesses.witnesses import (
@@ -27,7 +28,7 @@ class Investigator(Observer):
     """Adds a witness to every mistake. The machine has to record a trace."""
 
     def explained(self, machine: Machine, violation: Violation, evidence: Evidence) -> Violation:
-        return shown(violation, _witness(machine, evidence))
+        return shown(violation, _witness(machine, evidence), at_fault(evidence))
 
     def standstill(self, machine: Machine) -> Violation | None:
         return phase_that_cannot_complete(machine)

@@ -4,7 +4,8 @@ A witness, the part of an execution that shows a mistake; and a violation that c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from tileas_xdsl.machine.core.trace import Happening
@@ -54,6 +55,8 @@ class ShownViolation(Violation):
     """A violation with its witness."""
 
     witness: Witness | None = None
+    at_fault: tuple[Hashable, ...] = field(default=(), hash=False, compare=False)
+    """What is at fault beside the ops of its parties (`blame`): violations that share it have one cause."""
 
 
 def witness_of(violation: Violation) -> Witness | None:
@@ -61,7 +64,12 @@ def witness_of(violation: Violation) -> Witness | None:
     return violation.witness if isinstance(violation, ShownViolation) else None
 
 
-def shown(violation: Violation, witness: Witness) -> ShownViolation:
-    """`violation` with its `witness`."""
+def at_fault_in(violation: Violation) -> tuple[Hashable, ...]:
+    """What is at fault beside the ops of its parties, as far as that was looked for."""
+    return violation.at_fault if isinstance(violation, ShownViolation) else ()
+
+
+def shown(violation: Violation, witness: Witness, at_fault: Iterable[Hashable] = ()) -> ShownViolation:
+    """`violation` with its `witness`, and what is `at_fault` beside what is known to be."""
     known = {field.name: getattr(violation, field.name) for field in fields(Violation)}
-    return ShownViolation(**known, witness=witness)
+    return ShownViolation(**known, witness=witness, at_fault=(*at_fault_in(violation), *at_fault))

@@ -213,7 +213,7 @@ class _Sides:
         return [
             h
             for h in self.trace.happenings
-            if h.agent in agents and h.step >= work.issue_step and h.kind != "complete" and _tells_of(h, work)
+            if h.agent in agents and h.step >= work.issue_step and h.kind != "complete" and tells_of(h, work)
             if self._has_been(h)
         ]
 
@@ -295,7 +295,7 @@ def _counts_for(work: object, wait: Happening) -> bool:
     return isinstance(work, AsyncWork) and any(b is wait.on and phase == wait.turn for b, phase in work.phases)
 
 
-def _tells_of(happening: Happening, work: AsyncWork) -> bool:
+def tells_of(happening: Happening, work: AsyncWork) -> bool:
     """Whether `happening` is a step on a queue, barrier, counter or token that tells of the completion of `work`."""
     on = happening.on
     if isinstance(on, Event):

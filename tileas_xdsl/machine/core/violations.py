@@ -7,7 +7,7 @@ One report a work. Asynchronous work that nobody waits for is reported once, at 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, NoReturn
 
@@ -97,7 +97,6 @@ class Violation:
     """Whether the program cannot finish."""
     symptom: ViolationKind | None = None
     """For a mistake in a phase, how it shows: a race, a deadlock, undrained work."""
-    details: dict[str, str] = field(default_factory=dict[str, str], hash=False)
 
     @property
     def sentence(self) -> str:

@@ -1,0 +1,135 @@
+"""
+One mistake, one finding: the violations of a report that have one cause, put together.
+
+A mistake seldom shows once. Without a wait, a copy races with the read behind it and with the copy of the next turn,
+and is unfinished at the end. Where an agent passes a phase too early, everything behind it goes wrong. Two violations
+in one function have one cause if they have in common what is at fault:
+
+- *an op*: an access, a wait, an arrival, the op that makes a barrier, the op that starts a task;
+- *what stands behind the ops* (`blame`): the wait that let both through, the barrier that a work signals, the ops at
+  which all agents stand in a standstill, the agent whose barriers nobody was told of.
+
+The cause is judged by what the executions have shown; no program is repaired and tried. So two mistakes that meet in
+one op count as one, and the second is found when the first is repaired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.checker.witnesses.witness import at_fault_in
+from tileas_xdsl.machine.core.violations import ViolationKind
+
+if TYPE_CHECKING:
+    from tileas_xdsl.checker.verdict.report import Finding
+
+SEEN_FIRST = (
+    ViolationKind.DEADLOCK,
+    ViolationKind.RACE,
+    ViolationKind.MISSING_FENCE,
+    ViolationKind.ABSENT,
+    ViolationKind.SLOT,
+    ViolationKind.MALFORMED,
+    ViolationKind.UNDRAINED,
+    ViolationKind.PHASE,
+)
+"""What a user notices first: the kernel hangs, then its numbers are wrong, then something is left over."""
+EXPLAINS_MOST = (
+    ViolationKind.MALFORMED,
+    ViolationKind.SLOT,
+    ViolationKind.MISSING_FENCE,
+    ViolationKind.ABSENT,
+    ViolationKind.RACE,
+    ViolationKind.PHASE,
+    ViolationKind.UNDRAINED,
+    ViolationKind.DEADLOCK,
+)
+"""Which kind is nearest to the cause: a deadlock says least of why."""
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """Violations with one cause."""
+
+    first: Finding
+    """The one that explains most, in the first call in which the mistake shows."""
+    also: tuple[Finding, ...]
+    """The others: what a user notices first is in front, and of one kind what shows in an earlier call."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return (self.first, *self.also)
+
+    def as_data(self, findings: Sequence[Finding]) -> dict[str, Any]:
+        """The places of its violations in the list `findings`."""
+        places = [next(at for at, other in enumerate(findings) if other is each) for each in self.findings]
+        return {"first": places[0], "also": places[1:]}
+
+
+def mistakes_of(findings: Sequence[Finding]) -> list[Mistake]:
+    """`findings` by their causes. Each is in one mistake, and the mistakes are in the order in which they show."""
+    groups: list[tuple[list[int], set[Hashable]]] = []
+    for number, finding in enumerate(findings):
+        members, at_fault = [number], set(_at_fault(finding))
+        apart: list[tuple[list[int], set[Hashable]]] = []
+        for group in groups:
+            if at_fault.isdisjoint(group[1]):
+                apart.append(group)
+            else:
+                members, at_fault = group[0] + members, at_fault | group[1]
+        groups = [*apart, (members, at_fault)]
+    order = _Order(findings)
+    mistakes = [order.mistake([findings[number] for number in members]) for members, _ in groups]
+    return sorted(mistakes, key=lambda mistake: order.of_cause(mistake.first))
+
+
+def _at_fault(finding: Finding) -> Iterator[Hashable]:
+    """In the function of `finding`: the ops of its parties, those within them, and what stands behind them."""
+    for party in finding.violation.parties:
+        yield from ((finding.function, op) for op in party.op.walk())
+    yield from ((finding.function, each) for each in at_fault_in(finding.violation))
+
+
+class _Order:
+    """Orders violations by their calls, their kinds and their ops, in whatever order an execution came to them."""
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        self.calls = list(dict.fromkeys(finding.call for finding in findings))
+        self.places = _places(findings)
+
+    def mistake(self, findings: Sequence[Finding]) -> Mistake:
+        first = min(findings, key=self.of_cause)
+        return Mistake(first, tuple(sorted((each for each in findings if each is not first), key=self.as_seen)))
+
+    def of_cause(self, finding: Finding) -> tuple[object, ...]:
+        """What explains most comes first: a race whose wrong phase is known goes by what it shows as."""
+        return self.calls.index(finding.call), EXPLAINS_MOST.index(_rooted(finding)), self._ops(finding)
+
+    def as_seen(self, finding: Finding) -> tuple[object, ...]:
+        """What a user notices first comes first."""
+        shows_as = finding.violation.symptom or finding.violation.kind
+        return SEEN_FIRST.index(shows_as), self.calls.index(finding.call), self._ops(finding)
+
+    def _ops(self, finding: Finding) -> tuple[int, ...]:
+        return tuple(self.places.get(party.op, -1) for party in finding.violation.parties)
+
+
+def _rooted(finding: Finding) -> ViolationKind:
+    """The kind by which `finding` explains: a wrong phase behind a race explains as much as the race."""
+    violation = finding.violation
+    return ViolationKind.RACE if violation.symptom is ViolationKind.RACE else violation.kind
+
+
+def _places(findings: Sequence[Finding]) -> Mapping[Operation, int]:
+    """Where the ops of the programs stand in them."""
+    programs = dict.fromkeys(
+        program
+        for finding in findings
+        for party in finding.violation.parties
+        if isinstance(program := party.op.get_toplevel_object(), Operation)
+    )
+    return {op: place for program in programs for place, op in enumerate(program.walk())}
