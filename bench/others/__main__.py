@@ -102,7 +102,7 @@ def check_one(
     is_asynchronous = any(word in text for word in ASYNCHRONOUS)
     began = time.process_time()
     try:
-        report = report_on(name, target, text, {}, timeout, None)
+        report = report_on(name, target, text, {"timeout": timeout})
         outcome, reason = outcome_of(report.report)
     except InputError as error:
         outcome, reason = "refused", str(error).splitlines()[0]
