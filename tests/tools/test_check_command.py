@@ -147,8 +147,17 @@ p.mlir:14:10: note: 'memref.load' reads shared 'tile' (main, iteration 0)
    2. main [0]  7:5    async_queue.commit: commits group 1 of queue 0
    3. main [0]  13:5   async_queue.wait: waits for no group of queue 0
    => main [0]  8:7    async_queue.scope: asynchronously writes shared 'tile'
-   => main [0]  14:10  memref.load: reads shared 'tile'"""
+   => main [0]  14:10  memref.load: reads shared 'tile'
+  the same mistake also shows as: race at p.mlir:8:7 (n = 2)"""
     )
+
+
+def test_all_shows_every_violation_in_full(check: Run) -> None:
+    """By default each mistake is shown once, and the verdict is the same."""
+    (_, short, _), (_, full, _) = check(programs.queue(1)), check(programs.queue(1), "--all")
+    assert short.splitlines()[-1] == full.splitlines()[-1] == "unsafe: race"
+    assert [len(re.findall(r"^p\.mlir:\S+ race: ", out, re.M)) for out in (short, full)] == [1, 2]
+    assert "the same mistake" not in full
 
 
 def test_a_witness_leaves_out_what_explains_nothing(check: Run) -> None:

@@ -5,6 +5,9 @@ show an interleaving that leads to one.
 Exit status 0: safe. 1: a violation; the report shows it. 2: the input cannot be read, or has an op that the machine
 does not know. 3: undecided; the report says why and on account of which op.
 
+One mistake often shows in several ways. The report shows the violation that explains most, and a line for each other
+one; `--all` shows all of them in full.
+
 Without `--trip-counts` 0 to 8 are tried, or up to 2 S + 2 where a ring has S > 3 slots, and then every trip count is
 proved. Where S > 126 these would be more than 256: then 0 to 8 are tried, and nothing is proved of larger ones. What is
 asked for may have 256 combinations; of several arguments that nobody asked about fewer trip counts are combined. Calls
@@ -135,6 +138,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_python(parser)
     add_launch(parser)
+    parser.add_argument(
+        "--all", action="store_true", help="show every violation in full, not one for each mistake and where others are"
+    )
     parser.add_argument("--watch", action="store_true", help="check again whenever a file has changed")
     parser.add_argument("--format", choices=["text", "json"], default="text", help="text (the default) or json")
 
@@ -165,19 +171,21 @@ def _check(files: Sequence[str], arguments: argparse.Namespace) -> int:
                     verdicts.append(report.verdict)
                     data.append({"file": each.source.name, **_title_of(each), **report.as_data()})
                     if arguments.format == "text":
-                        _print(report, each, is_one=len(given) == len(files) == 1)
+                        is_one = len(given) == len(files) == 1
+                        _print(report, each, is_one=is_one, all_findings=arguments.all)
     if arguments.format == "json":
         print_json(data[0] if len(data) == 1 else data)
     return _status(verdicts, complaints)
 
 
-def _print(report: Report, given: Input, *, is_one: bool) -> None:
+def _print(report: Report, given: Input, *, is_one: bool, all_findings: bool) -> None:
     """The report, under what it is about where there are several."""
     if given.title is not None:
         write_lines([[(f"{given.title}:", "bold")]])
     elif not is_one:
         write_lines([[(f"@{', @'.join(report.functions)}:", "bold")]])
-    write_lines(report_lines(report, given.source, for_people=sys.stdout.isatty()))
+    for_people = sys.stdout.isatty()
+    write_lines(report_lines(report, given.source, for_people=for_people, all_findings=all_findings))
 
 
 def _title_of(given: Input) -> dict[str, str]:

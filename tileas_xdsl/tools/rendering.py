@@ -21,6 +21,7 @@ from pathlib import Path
 
 from xdsl.ir import Operation
 
+from tileas_xdsl.checker.verdict.mistakes import ALSO, Mistake
 from tileas_xdsl.checker.verdict.report import Finding, Report, Verdict
 from tileas_xdsl.checker.verdict.scope import Scope
 from tileas_xdsl.checker.witnesses.witness import Witness
@@ -82,6 +83,14 @@ def finding_lines(finding: Finding, source: Source) -> list[Line]:
     return lines + _witness_lines(finding.witness, source)
 
 
+def mistake_lines(mistake: Mistake, source: Source) -> list[Line]:
+    """Its first violation, and a line for each of the other ways in which it shows."""
+    return [
+        *finding_lines(mistake.first, source),
+        *([(f"  {ALSO}: ", LABEL), (where, "")] for where in mistake.shows_also),
+    ]
+
+
 def _place(op: Operation) -> Line:
     place = location_of(op)
     return [(f"{place}: ", PLACE)] if place is not None else []
@@ -131,14 +140,15 @@ def _short_place(op: Operation, source: Source) -> str:
 # Reports --------------------------------------------------------------------------------------------------------------
 
 
-def report_lines(report: Report, source: Source, *, for_people: bool = False) -> list[Line]:
+def report_lines(report: Report, source: Source, *, for_people: bool = False, all_findings: bool = False) -> list[Line]:
     """
-    Every violation, what is undecided or holds for some trip counts only, and the verdict as the last line. A terminal
-    (`for_people`) shows each clause of the verdict's scope on a line of its own below it.
+    Every mistake, what is undecided or holds for some trip counts only, and the verdict as the last line. A terminal
+    (`for_people`) shows each clause of the verdict's scope on a line of its own below it. `all_findings` shows each
+    violation in full.
     """
-    lines: list[Line] = []
-    for finding in report.findings:
-        lines += [*finding_lines(finding, source), []]
+    lines = findings_lines(report.findings, source) if all_findings else []
+    for mistake in () if all_findings else report.mistakes:
+        lines += [*mistake_lines(mistake, source), []]
     for doubt in report.undecided:
         lines += [[("undecided: ", LABEL), (doubt, "")], []]
     for finding in report.tolerated:

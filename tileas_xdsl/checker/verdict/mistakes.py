@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Operation
 
 from tileas_xdsl.checker.witnesses.witness import at_fault_in
+from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.core.violations import ViolationKind
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ SEEN_FIRST = (
     ViolationKind.PHASE,
 )
 """What a user notices first: the kernel hangs, then its numbers are wrong, then something is left over."""
+ALSO = "the same mistake also shows as"
 EXPLAINS_MOST = (
     ViolationKind.MALFORMED,
     ViolationKind.SLOT,
@@ -64,10 +66,34 @@ class Mistake:
     def findings(self) -> tuple[Finding, ...]:
         return (self.first, *self.also)
 
+    @property
+    def shows_also(self) -> list[str]:
+        """The others in words, each kind and place once: `deadlock at ring.mlir:29:7 (n = 2)`."""
+        shown: dict[str, str] = {}
+        for finding in self.also:
+            shown.setdefault(_in_short(finding), _arguments_of(finding))
+        return [where + arguments for where, arguments in shown.items()]
+
+    def __str__(self) -> str:
+        return "\n".join([str(self.first), *(f"  {ALSO}: {each}" for each in self.shows_also)])
+
     def as_data(self, findings: Sequence[Finding]) -> dict[str, Any]:
         """The places of its violations in the list `findings`."""
         places = [next(at for at, other in enumerate(findings) if other is each) for each in self.findings]
         return {"first": places[0], "also": places[1:]}
+
+
+def _in_short(finding: Finding) -> str:
+    """Its kind, and its place, or its op where that is not known."""
+    violation = finding.violation
+    party = violation.parties[0]
+    place = party.place or f"'{op_name(party.op)}'"
+    return f"{violation.kind} at {place}"
+
+
+def _arguments_of(finding: Finding) -> str:
+    arguments = ", ".join(f"{name} = {value}" for name, value in finding.arguments.items())
+    return f" ({arguments})" if arguments else ""
 
 
 def mistakes_of(findings: Sequence[Finding]) -> list[Mistake]:

@@ -310,7 +310,7 @@ class Report(Tabular):
         return [", ".join(f"every {name}" for name in dict.fromkeys(self.varied))] if self.varied else []
 
     def __str__(self) -> str:
-        parts = [str(finding) for finding in self.findings]
+        parts = [str(mistake) for mistake in self.mistakes]
         parts += [f"warning: {finding}" for finding in self.tolerated]
         parts += [str(warning) for warning in self.warnings]
         parts += [f"undecided: {reason}" for reason in self.undecided]

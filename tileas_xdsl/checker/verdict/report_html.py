@@ -7,6 +7,8 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from tileas_xdsl.checker.verdict.mistakes import ALSO
+
 if TYPE_CHECKING:
     from tileas_xdsl.checker.verdict.report import Report
 
@@ -21,7 +23,9 @@ def report_html(report: Report) -> str:
     parts = [f'<p style="color:{colour};font-weight:600;margin:0">{escape(line)}</p>']
     if report.verdict == "safe":
         parts += [_list(report.scope.clauses)]
-    parts += [_folded(f"{f.violation.kind}: {f.violation.message}", str(f), is_open=True) for f in report.findings]
+    for mistake in report.mistakes:
+        parts += [_folded(mistake.first.violation.sentence, str(mistake.first), is_open=True)]
+        parts += [_folded(f"{ALSO}: {also.violation.sentence}", str(also)) for also in mistake.also]
     parts += [_folded("undecided", doubt, is_open=True) for doubt in report.undecided]
     parts += [_folded("warning", str(finding)) for finding in report.tolerated]
     parts += [_folded("over-wait", str(warning)) for warning in report.warnings]
