@@ -149,6 +149,12 @@ def test_the_cause_comes_first_and_then_what_is_noticed() -> None:
     assert [str(each.violation.kind) for each in mistake.also] == ["deadlock", "undrained", "phase"]
 
 
+def test_the_earlier_iteration_comes_first() -> None:
+    """A copy races with the read behind it, and only one turn later with the next copy."""
+    (mistake,) = of_zoo("offset-that-wraps").mistakes
+    assert [each.violation.message[:16] for each in mistake.findings] == ["read after write", "write after writ"]
+
+
 def test_a_standstill_in_a_later_call_is_the_same_mistake() -> None:
     """Who waits for an arrival of a blocked agent is blocked by it."""
     (mistake,) = of_zoo("unexpected-bytes").mistakes

@@ -132,8 +132,9 @@ class _Order:
         return Mistake(first, tuple(sorted((each for each in findings if each is not first), key=self.as_seen)))
 
     def of_cause(self, finding: Finding) -> tuple[object, ...]:
-        """What explains most comes first: a race whose wrong phase is known goes by what it shows as."""
-        return self.calls.index(finding.call), EXPLAINS_MOST.index(_rooted(finding)), self._ops(finding)
+        """What explains most comes first, and what shows in an earlier iteration."""
+        last = max(party.iteration for party in finding.violation.parties)
+        return self.calls.index(finding.call), EXPLAINS_MOST.index(_rooted(finding)), last, self._ops(finding)
 
     def as_seen(self, finding: Finding) -> tuple[object, ...]:
         """What a user notices first comes first."""
