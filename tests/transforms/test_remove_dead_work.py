@@ -67,10 +67,16 @@ def more(text: str) -> str:
     return text.replace("%n: index", "%n: index, %m: index").replace("%k = %c0 to %n", "%k = %c0 to %m", 1)
 
 
-BEHIND = """    }
-    %z = arith.constant dense<0.0> : !c_tile
-    nv_tileaa.tiled_store %c[%row, %row], %z : (memref<?x?xf32>, !c_tile, index, index) -> ()
-  }, {"""
+def stores_behind(array: str, element: str) -> Callable[[str], str]:
+    """The producer stores a tile of zeros into `array` behind its loop."""
+    tile = f"tensor<128x64x{element}>"
+    ops = [
+        "    }",
+        f"    %z = arith.constant dense<0.0> : {tile}",
+        f"    nv_tileaa.tiled_store {array}[%row, %row], %z : (memref<?x?x{element}>, {tile}, index, index) -> ()",
+        "  }, {",
+    ]
+    return lambda text: text.replace("    }\n  }, {", "\n".join(ops))
 
 
 @pytest.mark.parametrize(
@@ -78,9 +84,10 @@ BEHIND = """    }
     [
         (lambda text: text, 0),
         (more, 1),
-        (lambda text: text.replace("    }\n  }, {", BEHIND), 1),
+        (stores_behind("%c", "f32"), 0),
+        (stores_behind("%a", "f16"), 1),
     ],
-    ids=["all is taken", "other bounds", "a store behind"],
+    ids=["all is taken", "other bounds", "a store behind", "a store into what it reads"],
 )
 def test_an_agent_that_fills_waits_behind_its_loop_unless_others_take_it_all(
     change: Callable[[str], str], left: int
