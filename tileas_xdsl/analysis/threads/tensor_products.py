@@ -1,35 +1,28 @@
-"""
-Products of `tcgen05`: which kinds of elements there are, how their instruction descriptor says it, and which chips have
-them.
-
-| bits of the descriptor | what they say |
-|---|---|
-| 4-5 | the sum: 1 f32, 2 i32 |
-| 7-9, 10-12 | the elements of A, and of B: a number of the kind |
-| 15, 16 | whether neighbours of A, and of B, are so along M, and along N |
-| 17-22 | N / 8 |
-| 24-28 | M / 16 |
-
-(PTX ISA, "TensorCore 5th Generation Instructions", "Instruction descriptor".)
-"""
+"""Products of `tcgen05`: which kinds of elements there are, and which chips have them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from xdsl.dialects.builtin import (
-    BFloat16Type,
-    Float8E4M3FNType,
-    Float8E5M2Type,
-    Float16Type,
-    Float32Type,
-    i8,
-    i32,
-)
+from xdsl.dialects import builtin
+from xdsl.dialects.builtin import Float32Type, IntegerType, i8, i32
 from xdsl.ir import Attribute, Operation
 
 from tileas_xdsl.dialects.nv_tileaa.attributes import Signedness, SignednessAttr
+from tileas_xdsl.dialects.nvvm.instruction_descriptor import (
+    A_ALONG_M,
+    B_ALONG_N,
+    COLUMNS,
+    ELEMENTS,
+    F32_SUM,
+    I32_SUM,
+    ROWS,
+    SUM,
+    A,
+    B,
+)
 from tileas_xdsl.dialects.nvvm.matrix_attributes import Tcgen05MMAKind
 from tileas_xdsl.dialects.tiles.types import element_type_of
 from tileas_xdsl.targets.chips import Feature
@@ -51,14 +44,8 @@ class ProductKind:
     def descriptor(self, rows: int, columns: int, *, a_along_m: bool, b_along_n: bool) -> int:
         """The instruction descriptor of a product of `rows` x `columns`, by how A and B lie in memory."""
         a, b, sum_ = self.codes
-        word = sum_ << 4 | a << 7 | b << 10 | int(a_along_m) << 15 | int(b_along_n) << 16
-        return word | columns >> 3 << 17 | rows >> 4 << 24
-
-
-F32_SUM, I32_SUM = 1, 2
-HALVES: dict[type[Attribute], int] = {Float16Type: 0, BFloat16Type: 1}
-SMALL_FLOATS: dict[type[Attribute], int] = {Float8E4M3FNType: 0, Float8E5M2Type: 1}
-INTEGERS = {Signedness.UNSIGNED: 0, Signedness.SIGNED: 1}
+        elements = SUM.put(sum_) | A.put(a) | B.put(b)
+        return elements | A_ALONG_M.put(a_along_m) | B_ALONG_N.put(b_along_n) | COLUMNS.put(columns) | ROWS.put(rows)
 
 
 def kind_of_product(
@@ -68,16 +55,25 @@ def kind_of_product(
     The kind of a product of elements `a` and `b` into `sum_`; None where tensor memory has none. `signs` are what the
     op says of integers.
     """
-    if isinstance(sum_, Float32Type) and a is not None and b is not None:
-        if a == b and type(a) in HALVES:
-            return ProductKind(Tcgen05MMAKind.F16, (HALVES[type(a)], HALVES[type(a)], F32_SUM))
-        if type(a) in SMALL_FLOATS and type(b) in SMALL_FLOATS:
-            return ProductKind(Tcgen05MMAKind.F8F6F4, (SMALL_FLOATS[type(a)], SMALL_FLOATS[type(b)], F32_SUM))
+    if isinstance(sum_, Float32Type) and a == b and a in ELEMENTS[Tcgen05MMAKind.F16]:
+        return _product(Tcgen05MMAKind.F16, (a, b), F32_SUM)
+    if isinstance(sum_, Float32Type):
+        return _product(Tcgen05MMAKind.F8F6F4, (a, b), F32_SUM)
     if (a, b, sum_) == (i8, i8, i32):
-        left, right = (INTEGERS[sign.data] if isinstance(sign, SignednessAttr) else None for sign in signs)
-        if left is not None and right is not None:
-            return ProductKind(Tcgen05MMAKind.I8, (left, right, I32_SUM))
+        return _product(Tcgen05MMAKind.I8, [INTEGERS.get(sign) for sign in signs], I32_SUM)
     return None
+
+
+INTEGERS: dict[Attribute | None, Attribute] = {
+    SignednessAttr(Signedness.UNSIGNED): IntegerType[Any, Any](8, builtin.Signedness.UNSIGNED),
+    SignednessAttr(Signedness.SIGNED): IntegerType[Any, Any](8, builtin.Signedness.SIGNED),
+}
+
+
+def _product(kind: Tcgen05MMAKind, factors: Sequence[Attribute | None], sum_: int) -> ProductKind | None:
+    """The product of elements `factors`; None if the kind has not both of them."""
+    a, b = (None if each is None else ELEMENTS[kind].get(each) for each in factors)
+    return None if a is None or b is None else ProductKind(kind, (a, b, sum_))
 
 
 def kind_of(op: Operation) -> ProductKind | None:

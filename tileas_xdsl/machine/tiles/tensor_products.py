@@ -14,18 +14,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import Float32Type, FloatTF32Type
+from xdsl.ir import Attribute, Operation
 
+from tileas_xdsl.dialects.nvvm.instruction_descriptor import ELEMENTS, F32_SUM, I32_SUM, SUM, A, B
 from tileas_xdsl.dialects.nvvm.matrix_attributes import Tcgen05MMAKind
 from tileas_xdsl.layouts.tensor_threads import Cells
+from tileas_xdsl.machine.core.values import element_type
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.tiles.warpgroup_products import summed
 
 Array = NDArray[Any]
-
-SUM, A, B = 4, 7, 10
-"""The lowest bits of the fields of the instruction descriptor that say the elements."""
-F32, S32 = 1, 2
 
 
 @dataclass(frozen=True)
@@ -53,20 +52,18 @@ def numbers_of(op: Operation, kind: Tcgen05MMAKind, word: int) -> tuple[np.dtype
     The dtypes of A and B, as kind and instruction descriptor say; tf32 as f32. Raises `UnsupportedError` for elements
     of fewer than 8 bits, and for sums of f16.
     """
-    import ml_dtypes
-
-    elements: dict[Tcgen05MMAKind, Sequence[Any]] = {
-        Tcgen05MMAKind.F16: (np.float16, ml_dtypes.bfloat16),
-        Tcgen05MMAKind.TF32: (None, None, np.float32),
-        Tcgen05MMAKind.F8F6F4: (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2),
-        Tcgen05MMAKind.I8: (np.uint8, np.int8),
-    }
-    known = elements[kind]
-    codes = [word >> start & 0b111 for start in (A, B)]
-    expected = S32 if kind is Tcgen05MMAKind.I8 else F32
-    if word >> SUM & 0b11 != expected or any(code >= len(known) or known[code] is None for code in codes):
+    known = {code: element for element, code in ELEMENTS[kind].items()}
+    found = [known.get(field.of(word)) for field in (A, B)]
+    dtypes = [_dtype(each) for each in found if each is not None]
+    if SUM.of(word) != (I32_SUM if kind is Tcgen05MMAKind.I8 else F32_SUM) or len(dtypes) < len(found):
         raise UnsupportedError(op, "has elements that the machine does not compute; check the program instead")
-    return np.dtype(known[codes[0]]), np.dtype(known[codes[1]])
+    return dtypes[0], dtypes[1]
+
+
+def _dtype(element: Attribute) -> np.dtype[Any]:
+    known = element_type(Float32Type() if isinstance(element, FloatTF32Type) else element)
+    assert known is not None
+    return known.dtype
 
 
 def add(cells: Cells, factors: Sequence[Array], sum_: Sum) -> None:

@@ -19,6 +19,7 @@ from xdsl.ir import Operation
 
 from tileas_xdsl.dialects.nvvm import tcgen05, tcgen05_mma
 from tileas_xdsl.dialects.nvvm.attributes import CTAGroup
+from tileas_xdsl.dialects.nvvm.instruction_descriptor import A_ALONG_M, B_ALONG_N, COLUMNS, ROWS, ROWS_OF_SCALED
 from tileas_xdsl.dialects.nvvm.matrix_attributes import (
     BlockScaleKind,
     Tcgen05CpShape,
@@ -369,15 +370,12 @@ ELEMENTS_ALONG_K = {
 COLUMNS_OF_A = 8
 COLUMNS_OF_FACTORS = 4
 """The most that metadata, and scale factors, of one product take."""
-TRANSPOSES_A, TRANSPOSES_B = 15, 16
-"""Bits of the instruction descriptor."""
 
 
 def _extents(op: Operation, word: int) -> tuple[int, int]:
     """Rows and columns of D, as the instruction descriptor says (PTX ISA, "Instruction descriptor")."""
     scaled = isinstance(op, tcgen05_mma.ScaledProductOp)
-    rows = (word >> 27 & 0b11) << 7 if scaled else (word >> 24 & 0b11111) << 4
-    columns = (word >> 17 & 0b111111) << 3
+    rows, columns = (ROWS_OF_SCALED if scaled else ROWS).of(word), COLUMNS.of(word)
     sizes = (32, 64, 128) if isinstance(op, tcgen05_mma.WeightStationaryOp) else (128,) if scaled else (64, 128)
     if rows not in sizes or not 8 <= columns <= 256:
         words = " or ".join(map(str, sizes))
@@ -404,8 +402,8 @@ def _mma(agent: Agent, op: tcgen05_mma.ProductOp, d: Any, a: Any, b: Any, shape:
     sum_ = _sum(agent, op, place, rows, columns)
     others = [rest[number - 5] for number in op.reads]
     touches = [
-        _input(agent, op, a, rows, is_transposed=bool(word >> TRANSPOSES_A & 1)),
-        _input(agent, op, b, columns, is_transposed=bool(word >> TRANSPOSES_B & 1)),
+        _input(agent, op, a, rows, is_transposed=bool(A_ALONG_M.of(word))),
+        _input(agent, op, b, columns, is_transposed=bool(B_ALONG_N.of(word))),
         *(_factors(agent, op, agent.known(place, op, "reads factors or metadata at")) for place in others),
         Touch(sum_, True, Proxy.TENSOR_CORE),
     ]
@@ -431,7 +429,7 @@ def _computed(
     kinds = tensor_products.numbers_of(op, op.kind.data, word)
     extents = [(rows, ELEMENTS_ALONG_K[op.kind.data]) for rows in (sum_.rows, sum_.columns)]
     words = [agent.known(each, op, "reads a matrix through") for each in factors]
-    along_k = [not word >> bit & 1 for bit in (TRANSPOSES_A, TRANSPOSES_B)]
+    along_k = [not field.of(word) for field in (A_ALONG_M, B_ALONG_N)]
     cells = tensor_memory(agent).words
 
     matrices = list(zip(words, kinds, extents, along_k, strict=True))
