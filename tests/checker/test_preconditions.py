@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from xdsl.ir import Operation
 
 from tests.support.ir import parse
+from tileas_xdsl.checker.verdict import checking
 from tileas_xdsl.checker.verdict.bound_formulas import BINARY, Formula, least_of, number_of
+from tileas_xdsl.checker.verdict.cases import Case
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.preconditions import numbers_of, parse_preconditions, stated_in
 from tileas_xdsl.checker.verdict.report import Report, Verdict
@@ -291,6 +293,15 @@ def test_the_bound_of_a_kernel_is_a_formula_of_what_is_promised() -> None:
 def test_loops_begin_with_the_least_number_of_turns(change: str, assume: str, is_right: bool) -> None:
     report = checked(KERNEL.replace("%c0 to %n", change), assume)
     assert report.is_proved if is_right else report.kinds == ["race", "undrained"], str(report)
+
+
+def test_the_turns_that_were_tried_begin_with_the_least_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    def leave_open(case: Case, _counts: Sequence[int]) -> None:
+        case.is_bounded = True
+        case.report.bounded.append("the test leaves it open")
+
+    monkeypatch.setattr(checking, "check_every_trip_count", leave_open)
+    assert checked(KERNEL, "K >= 65").verdict_line == "safe for trip count in 2..10"
 
 
 @settings(max_examples=300)

@@ -50,7 +50,12 @@ def check_turns(name: str, subject: Subject, report: Report, tell: Tell, check: 
     if general is None:
         return False
     copy = _from_the_least(name, subject.of(general.op, general.body), general)
-    attempt = Report([name], FIRST_COUNTS, tries_every_trip_count=report.tries_every_trip_count)
+    attempt = Report(
+        [name],
+        FIRST_COUNTS,
+        tries_every_trip_count=report.tries_every_trip_count,
+        preconditions=_of_all_loops(copy, general),
+    )
     try:
         tried = check(name, copy, FIRST_COUNTS, {}, attempt, tell, may_add_counts=True, programs=None)
     except (UnsupportedError, ArgumentError):
@@ -84,6 +89,13 @@ def _from_the_least(name: str, copy: Subject, general: Counted) -> Subject:
     turns = {argument: least_turns(count, least) for argument, count in general.counts.items()}
     numbers = {argument: Numbers(first=number, has_least=True) for argument, number in turns.items() if number}
     return copy.under(name, numbers) if numbers else copy
+
+
+def _of_all_loops(copy: Subject, general: Counted) -> dict[str, Numbers]:
+    """Which numbers of turns are tried of every loop: a loop that turns more often at least has no smaller ones."""
+    known = [copy.assumptions.preconditions.get(turns, Numbers()) for turns in general.counts]
+    least = min(known, key=lambda numbers: numbers.first, default=Numbers())
+    return {TRIP_COUNT: least} if least.first else {}
 
 
 def _of_the_kernel(general: Counted, kernel: Subject, finding: Finding) -> Finding | None:

@@ -228,7 +228,7 @@ def _in_terms_of_others(condition: Precondition) -> tuple[str, Numbers]:
 
 def _of_one(name: str, conditions: Sequence[Precondition]) -> Numbers:
     """The numbers from the least on that keep all of `conditions`, which are about `name` alone."""
-    least, step, rest = 0, 1, 0
+    step, rest = 1, 0
     exact: int | None = None
     bounds = [_least(condition) for condition in conditions if not condition.is_zero and not condition.modulus]
     least = max(bounds, default=0)

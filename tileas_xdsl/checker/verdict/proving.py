@@ -99,8 +99,8 @@ def _assume_no_overflow(case: Case, proof: Proof) -> None:
     largest = min((1 << (width - 1)) - 1, MOST_TURNS, inf if case.target is None else case.target)
     reached = largest if proof.end is None else min(largest, proof.end.trip_count - 1)
     if proof.overflow <= reached:
-        least = as_called(case.subject.assumptions.preconditions, {name: int(proof.overflow)})[name]
-        case.report.assumed[BELOW_OVERFLOW.about(f"{name} < {near_power(least)}")] = None
+        number = as_called(case.subject.assumptions.preconditions, {name: int(proof.overflow)})[name]
+        case.report.assumed[BELOW_OVERFLOW.about(f"{name} < {near_power(number)}")] = None
 
 
 def _turns_for_each_turn(case: Case) -> bool:

@@ -189,6 +189,7 @@ class Report(Tabular):
         self.bounded += [reason for reason in dict.fromkeys(other.bounded) if reason not in self.bounded]
         self.assumed |= other.assumed
         self.left_open |= other.left_open
+        self.preconditions |= other.preconditions
         self.only_tried |= other.only_tried
         self.also_tried |= other.also_tried
         self.short_loops += [loop for loop in dict.fromkeys(other.short_loops) if loop not in self.short_loops]
