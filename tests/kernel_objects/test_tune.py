@@ -99,6 +99,12 @@ def test_what_make_takes_goes_to_it_and_the_rest_to_the_compiler() -> None:
 # Order ----------------------------------------------------------------------------------------------------------------
 
 
+def test_a_grid_that_is_computed_tells_what_is_kept_apart() -> None:
+    """The second tuning must not find the times of the first one in the cache."""
+    one, many = (tuned([{"num_stages": 2}], grid=lambda _, blocks=blocks: blocks) for blocks in (1, 4096))
+    assert one.candidates[0].estimated < many.candidates[0].estimated
+
+
 def test_all_are_estimated_and_the_best_foretold() -> None:
     found = tuned()
     assert len(found.candidates) == 4

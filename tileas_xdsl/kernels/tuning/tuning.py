@@ -281,8 +281,8 @@ class _Search:
         """Of all that decides what is found."""
         shapes = [{name: str(np.shape(value) or value) for name, value in one.values.items()} for one in self.tries]
         keys = [key_of(one.program, one.request) for one in self.tries]
-        grid = None if callable(self.how.grid) else self.how.grid
-        words = [keys, shapes, [dict(one.candidate.point) for one in self.tries], grid, self.how.compiled]
+        grids = [_asked(self.how.grid, one.values) for one in self.tries]
+        words = [keys, shapes, [dict(one.candidate.point) for one in self.tries], grids, self.how.compiled]
         device = self.measuring.device if self.measuring is not None else None
         expected = {name: np.asarray(value).tobytes() for name, value in (self.how.expected or {}).items()}
         words += [{name: hashlib.sha256(data).hexdigest() for name, data in expected.items()}]
@@ -300,6 +300,12 @@ class _Search:
             self.cache.put(self.key, json.dumps([asdict(one.candidate) for one in self.tries], default=str).encode())
 
 
+def _asked(grid: GivenGrid, values: Mapping[str, Any]) -> list[int] | None:
+    """The extents that the caller says, or computes from the arguments; None if they follow from the arrays."""
+    found = grid(dict(values)) if callable(grid) else grid
+    return None if found is None else [found] if isinstance(found, int) else list(cast("Sequence[int]", found))
+
+
 def _grid(
     asked: GivenGrid,
     axes: Sequence[ProgramAxis | None] | None,
@@ -307,17 +313,14 @@ def _grid(
     values: Mapping[str, Any],
 ) -> Grid:
     """The blocks of the launch. Raises `ArgumentError` where they do not follow from the arrays."""
-    if callable(asked):
-        asked = asked(dict(values))
-    if asked is None:
+    extents = _asked(asked, values)
+    if extents is None:
         if axes is None:
             raise ArgumentError("the grid does not follow from the arrays: say it, as in grid=(4, 8)")
         absent = next((axis.array for axis in axes if axis is not None and axis.array not in sizes), None)
         if absent is not None:
             raise ArgumentError(f"'{absent}' is missing: the grid follows from its sizes")
         extents = [1 if axis is None else -(-sizes[axis.array][axis.dimension] // axis.extent) for axis in axes]
-    else:
-        extents = [asked] if isinstance(asked, int) else list(cast("Sequence[int]", asked))
     x, y, z = [*map(int, extents), 1, 1][:3]
     if min(x, y, z) < 1:
         raise ArgumentError(f"a grid has 1 block or more along each axis, not {min(x, y, z)}")
