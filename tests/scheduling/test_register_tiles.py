@@ -128,19 +128,28 @@ def test_what_never_fits_is_told_in_numbers() -> None:
 
 
 HARD = (222, 223, 258)
-"""Problems that the solver neither solves nor refutes in ten seconds, where they have too few registers."""
+"""Problems that the solver alone leaves open for ten seconds; two of them for ninety, the last one for sixty."""
 
 
-@each("seed", range(200, 260), 12)
+@each("seed", [seed for seed in range(200, 260) if seed not in HARD], 12)
 def test_an_op_that_needs_too_much_at_once_is_refuted_by_the_solver_too(seed: int) -> None:
     """With one word less than the hungriest op needs there is no schedule, not even where iterations do not overlap."""
-    problem = random_problem(seed, registers=True)
-    least = next(words for words in count() if crowded_op(with_words(problem, words)) is None)
-    tight = with_words(problem, least - 1)
+    tight = with_a_word_too_few(seed)
     assert isinstance(solve(tight, QUICK), NoSchedule)
     query = Query(tight, serial_ii(tight, 1), 1)
-    answer = Formulation(query).solve(Limit(10, 600))[0].answer
-    assert answer in ({Answer.INFEASIBLE, Answer.UNKNOWN} if seed in HARD else {Answer.INFEASIBLE})
+    assert Formulation(query).solve(Limit(10, 600))[0].answer is Answer.INFEASIBLE
+
+
+@pytest.mark.parametrize("seed", HARD)
+def test_an_op_that_needs_too_much_at_once_is_refuted_where_the_solver_is_slow(seed: int) -> None:
+    assert isinstance(solve(with_a_word_too_few(seed), QUICK), NoSchedule)
+
+
+def with_a_word_too_few(seed: int) -> ExactProblem:
+    """A problem with one word less than the hungriest op needs."""
+    problem = random_problem(seed, registers=True)
+    least = next(words for words in count() if crowded_op(with_words(problem, words)) is None)
+    return with_words(problem, least - 1)
 
 
 def with_words(problem: ExactProblem, words: int) -> ExactProblem:
