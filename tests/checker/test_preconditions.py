@@ -124,9 +124,23 @@ def test_what_is_no_precondition_is_refused(text: str, complaint: str) -> None:
         checked(waits_in("%c0 to %K step %c1").replace("%K: index", "%K: index, %N: index, %i: i32"), text)
 
 
-def test_an_argument_has_a_number_or_preconditions() -> None:
-    with pytest.raises(ArgumentError, match="leave out its preconditions"):
-        checked(waits_in("%c0 to %K step %c1"), "K >= 1", args={"K": 8})
+def test_a_number_has_to_keep_the_preconditions() -> None:
+    """A comment in the source states them for every check of it."""
+    text = waits_in("%c0 to %K step %c1")
+    assert checked(text, "K >= 1 and K % 8 == 0", args={"K": 8}).last_line.startswith("safe, with K = 8")
+    for assume in ("K >= 9", "K % 3 == 0", "K == 7"):
+        with pytest.raises(ArgumentError, match=f"K = 8 does not keep the precondition '{assume}'"):
+            checked(text, assume, args={"K": 8})
+
+
+def test_a_number_beside_a_precondition_in_terms_of_others() -> None:
+    text = waits_if("sge", "%K", "%N", arguments="%K: index, %N: index")
+    assert checked(text, "K >= N", args={"N": 3}).is_proved
+    assert checked(text, "K >= N", args={"N": 3, "K": 5}).findings == []
+    with pytest.raises(ArgumentError, match="K = 2, N = 3 does not keep"):
+        checked(text, "K >= N", args={"N": 3, "K": 2})
+    with pytest.raises(ArgumentError, match="say the numbers of these, or none"):
+        checked(text, "K >= N", args={"K": 3})
 
 
 # Verdicts -------------------------------------------------------------------------------------------------------------

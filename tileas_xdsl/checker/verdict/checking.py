@@ -29,7 +29,7 @@ from tileas_xdsl.checker.verdict.long_loops import generalised
 from tileas_xdsl.checker.verdict.longer_loops import short_loops, try_longer_loops
 from tileas_xdsl.checker.verdict.loop_bounds import bounding_arguments, made_up_extent, switching_arguments
 from tileas_xdsl.checker.verdict.over_waits import look_for_over_waits
-from tileas_xdsl.checker.verdict.preconditions import Numbers, Precondition, numbers_of, parse_preconditions
+from tileas_xdsl.checker.verdict.preconditions import Numbers, Precondition, left_by, numbers_of, parse_preconditions
 from tileas_xdsl.checker.verdict.proving import check_every_trip_count, holds_with_open_loops, is_proved_at_once
 from tileas_xdsl.checker.verdict.report import Report
 from tileas_xdsl.diagnostics import op_name, stated_assumptions
@@ -125,7 +125,7 @@ def check(
     names = [function] if function is not None else public_functions(module)
     if not names:
         raise ArgumentError("there is no public function with a body to check")
-    conditions = parse_preconditions(assume)
+    conditions = left_by(args or {}, parse_preconditions(assume))
     promised = numbers_of(conditions)
     named = [name for numbers in promised.items() for name in (numbers[0], *(other for other, _ in numbers[1].others))]
     _must_be_arguments(module, names, [*(args or {}), *(n for pair in may_alias for n in pair), *named])
@@ -230,10 +230,12 @@ def _must_be_arguments(module: Operation, functions: Sequence[str], named: Seque
 
 
 def _must_be_free(fixed: Mapping[str, int], promised: Mapping[str, Numbers]) -> None:
-    """Raises `ArgumentError` for an argument that has a number and a precondition as well."""
-    for name in promised:
-        if name in fixed:
-            raise ArgumentError(f"the argument '{name}' is {fixed[name]}: leave out its preconditions, or that number")
+    """Raises `ArgumentError` for an argument with a number that a precondition gives in terms of others."""
+    name = next((name for name in promised if name in fixed), None)
+    if name is not None:
+        raise ArgumentError(
+            f"'{name}' is {fixed[name]}, and its precondition names others: say the numbers of these, or none"
+        )
 
 
 def _must_take_programs_over(module: Operation, functions: Sequence[str], programs: int | None) -> None:

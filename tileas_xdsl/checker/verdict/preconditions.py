@@ -93,6 +93,13 @@ class Precondition:
         """The arguments that it is about, the one on the left first."""
         return tuple(name for name, _ in self.total.factors)
 
+    def holds(self, scalars: Mapping[str, int]) -> bool:
+        """Whether a call with `scalars`, which name all the arguments that it is about, keeps it."""
+        total = self.total.constant + sum(factor * scalars[name] for name, factor in self.total.factors)
+        if self.modulus:
+            return total % self.modulus == 0
+        return total == 0 if self.is_zero else total >= 0
+
 
 # Reading --------------------------------------------------------------------------------------------------------------
 
@@ -186,6 +193,18 @@ STATED = re.compile(r"^[ \t]*(?://|#)[ \t]*tileas:[ \t]*assume[ \t]+(.+?)[ \t]*$
 def stated_in(text: str) -> list[str]:
     """The preconditions that comments of a source state: `// tileas: assume K >= 1`, or behind `#` in Python."""
     return STATED.findall(text)
+
+
+def left_by(fixed: Mapping[str, int], conditions: Iterable[Precondition]) -> list[Precondition]:
+    """The conditions that arguments with a number leave open. Raises `ArgumentError` for one that they do not keep."""
+    left: list[Precondition] = []
+    for condition in conditions:
+        if not fixed.keys() >= set(condition.names):
+            left.append(condition)
+        elif not condition.holds(fixed):
+            given = ", ".join(f"{name} = {fixed[name]}" for name in condition.names)
+            raise ArgumentError(f"{given} does not keep the precondition '{condition.text}'")
+    return left
 
 
 # Which numbers keep them ----------------------------------------------------------------------------------------------
