@@ -252,7 +252,7 @@ def _put(op: Operation, number: int) -> None:
 
 
 def _take(name: SSAValue) -> None:
-    """Copy a sum into registers in front of each op that reads it; ops of one block without a product share a copy."""
+    """Copy a sum into registers in front of each op that reads it."""
     readers = [use for use in name.uses if not _keeps_in_place(use.operation, use.index, name)]
     for op in dict.fromkeys(use.operation for use in readers):
         numbers = [use.index for use in readers if use.operation is op]
