@@ -93,6 +93,7 @@ FAMILY = (
             ("schedule_trace_file", "schedule_trace_file"),
             ("agents", "keeps_agents"),
             ("under_load", "under_load"),
+            ("num_warps", "num_warps"),
             ("blocks", "blocks"),
         ),
     ),

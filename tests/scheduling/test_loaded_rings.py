@@ -83,6 +83,56 @@ def test_each_of_two_blocks_has_half_of_the_memory() -> None:
     assert scheduled(gemm(), "sm_90", blocks=2) == (530, 3, [3, 3])
 
 
+# Several warpgroups ---------------------------------------------------------------------------------------------------
+
+WIDE = """
+#smem = #nv_tileas.layout<smem>
+func.func @gemm(%a: memref<?x?xf16>, %b: memref<?x?xf16>, %c: memref<?x?xf16>, %n: index, %tiles: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant dense<0.0> : tensor<128x256xf32>
+  %row = nv_tileaa.get_program_id attributes {axis = 0 : i32} : () -> index
+  BEGIN
+  %product = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<128x256xf32>) {
+    %at = nv_tileaa.tiled_load %a[%row, %k] : (memref<?x?xf16>, index, index) -> tensor<128x64xf16, #smem>
+    %bt = nv_tileaa.tiled_load %b[%k, %col] : (memref<?x?xf16>, index, index) -> tensor<64x256xf16, #smem>
+    %sum = nv_tileaa.dot %at, %bt, %acc
+      : (tensor<128x64xf16, #smem>, tensor<64x256xf16, #smem>, tensor<128x256xf32>) -> tensor<128x256xf32>
+    scf.yield %sum : tensor<128x256xf32>
+  }
+  %out = arith.truncf %product : tensor<128x256xf32> to tensor<128x256xf16>
+  nv_tileaa.tiled_store %c[%row, %col], %out : (memref<?x?xf16>, tensor<128x256xf16>, index, index) -> ()
+  END
+  func.return
+}
+"""
+ONE_TILE = WIDE.replace("BEGIN", "%col = nv_tileaa.get_program_id attributes {axis = 1 : i32} : () -> index").replace(
+    "  END\n", ""
+)
+MANY_TILES = WIDE.replace("BEGIN", "scf.for %col = %c0 to %tiles step %c1 {").replace("END", "}")
+
+
+def slots_of_two_warpgroups(text: str, stages: int = 4) -> list[int]:
+    module = run_passes(parse(text), BEFORE.replace("TARGET", "sm_90"))
+    options = GenerateSchedulePass(compute_capability="sm_90", num_stages=stages, num_warps=8, agents=True)
+    (found,) = plan_module(module, options)
+    return list(found.schedule.copies)
+
+
+def test_two_warpgroups_have_four_slots_each_of_48_kib() -> None:
+    """The result of 64 KiB has room in the slots: behind the only loop of a kernel nobody fills them any more."""
+    assert slots_of_two_warpgroups(ONE_TILE) == [4, 4]
+
+
+def test_the_number_of_stages_limits_the_slots_that_an_agent_fills() -> None:
+    assert slots_of_two_warpgroups(ONE_TILE, stages=3) == [3, 3]
+
+
+def test_a_result_that_is_staged_while_slots_are_filled_has_room_beside_them() -> None:
+    """Three slots and 64 KiB are 208 of the 227 KiB."""
+    assert slots_of_two_warpgroups(MANY_TILES) == [3, 3]
+
+
 def test_without_the_option_nothing_leads() -> None:
     module = run_passes(parse(gemm()), BEFORE.replace("TARGET", "sm_90"))
     (found,) = plan_module(module, GenerateSchedulePass(compute_capability="sm_90"))

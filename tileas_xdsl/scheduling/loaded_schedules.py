@@ -5,7 +5,8 @@ Schedules whose loads come in time if all multiprocessors load at once. `loaded_
     after, 4 slots      load i+3 | product i                 everything but the loads, and what they need, one later
 
 The interval and the row of each op stay, so nothing competes that did not before; only stages and slots become more, as
-far as memory and the limit of stages allow.
+far as memory and the limit of stages allow. Rings that are filled in turn are as deep as the shallowest of them, so the
+loads then begin as late as gives all of them as many slots.
 """
 
 from __future__ import annotations
@@ -13,18 +14,26 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ShapedType
+from xdsl.ir import Attribute, SSAValue
 
+from tileas_xdsl.dialects.nv_tileaa.memory import TiledStoreOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import ProduceOneAsyncOp
+from tileas_xdsl.dialects.nv_tileas.structure import CopyOp
+from tileas_xdsl.interfaces import enclosing_function
 from tileas_xdsl.scheduling.loaded_rings import NEARLY, Ring, period_under_load
 from tileas_xdsl.scheduling.loop_problem import LoopProblem
-from tileas_xdsl.scheduling.modulo.problem import ModuloProblem, RingDemand
+from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, ModuloProblem, RingDemand
 from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule
+from tileas_xdsl.scheduling.modulo.validator import faults
 from tileas_xdsl.scheduling.op_times import tile_bytes
 from tileas_xdsl.targets.warp_timing import WarpTiming
 
 SHARED = "shared"
+BARRIER_BYTES = 256
+"""What the barriers of rings take at most, beside their slots."""
 MOST_SLOTS = 8
 """Slots beyond which no ring goes."""
 
@@ -37,15 +46,25 @@ class _Loads:
     rings: tuple[RingDemand, ...]
 
 
-def in_time_under_load(problem: LoopProblem, found: ModuloSchedule, timing: WarpTiming) -> ModuloSchedule:
+def in_time_under_load(
+    problem: LoopProblem,
+    found: ModuloSchedule,
+    timing: WarpTiming,
+    *,
+    warpgroups: int = 1,
+    most_slots: int | None = None,
+) -> ModuloSchedule:
     """
     `found` with as many turns between loads and their uses as make a turn nearly as short as it can be under load, or
-    as there is room for.
+    as there is room for. `warpgroups` that compute together do not keep step: each but the first has a slot more to lag
+    behind. Where an agent of its own loads, `most_slots` limits the slots; else the stages of the loop are limited.
     """
     loads = _loads(problem, found)
     if not loads.rings or found.peeled_stages == 1:
         return found
     late = any(isinstance(op, AsyncDotOp) for op in problem.ops)
+    if most_slots is not None:
+        found = replace(found, problem=replace(found.problem, most_stages=NO_LIMIT))
     size = sum(ring.bytes for ring in loads.rings)
     slots = min(ring.copies(found.start_of, found.ii) for ring in loads.rings)
 
@@ -54,10 +73,12 @@ def in_time_under_load(problem: LoopProblem, found: ModuloSchedule, timing: Warp
 
     best, better = period(max(MOST_SLOTS, slots)), found
     for more in range(1, MOST_SLOTS - slots + 1):
-        if period(slots + more - 1) <= NEARLY * best:
+        if period(max(slots + more - warpgroups, 1)) <= NEARLY * best:
+            break
+        if most_slots is not None and slots + more > most_slots:
             break
         later = _led(found, loads.numbers, more)
-        if later is None or not _fits(later, problem):
+        if later is None or not _fits(later := _evened(later, loads), problem):
             break
         better = later
     return better
@@ -87,6 +108,22 @@ def _led(found: ModuloSchedule, loads: Collection[int], turns: int) -> ModuloSch
     return later if all(later.stage(op) < problem.stage_limit(op) for op in range(len(starts))) else None
 
 
+def _evened(found: ModuloSchedule, loads: _Loads) -> ModuloSchedule:
+    """`found` with its loads so much later that no ring has more slots than the shallowest; as it is where none can."""
+    spans = [_span(ring, found) for ring in loads.rings]
+    fewest = min(-(-span // found.ii) for span in spans)
+    shift = max(spans) - fewest * found.ii
+    leading = loads.numbers.union(ring.writer for ring in loads.rings)
+    starts = tuple(start + shift if op in leading else start for op, start in enumerate(found.starts))
+    return found if shift <= 0 or faults(found.problem, found.ii, starts) else replace(found, starts=starts)
+
+
+def _span(ring: RingDemand, found: ModuloSchedule) -> int:
+    """Cycles for which a slot of a ring is in use."""
+    ends = (found.starts[use.op] + use.hold + found.ii * use.distance for use in ring.readers)
+    return max(ends, default=found.starts[ring.writer]) - found.starts[ring.writer]
+
+
 def _leading(found: ModuloSchedule, loads: Collection[int], shift: int) -> set[int]:
     """The loads, and what would come too late for them if it came `shift` cycles later."""
     leading = set(loads)
@@ -103,13 +140,44 @@ def _leading(found: ModuloSchedule, loads: Collection[int], shift: int) -> set[i
 
 
 def _fits(found: ModuloSchedule, problem: LoopProblem) -> bool:
-    """Whether the rings have room beside what the loop hands on, which is staged in shared memory behind it."""
+    """
+    Whether the rings have room, and what is staged in shared memory behind the loop: beside them, or in their slots
+    where these are empty for good by then (`transforms/to_llvm/place_tiles.py`).
+    """
     demands: ModuloProblem = found.problem
     taken = sum(ring.bytes * ring.copies(found.start_of, found.ii) for ring in demands.rings if ring.space == SHARED)
-    staged = sum(_staged(problem))
+    staged = sum(_staged(problem.loop))
     room = all(ring.copies(found.start_of, found.ii) <= ring.most_copies for ring in demands.rings)
-    return room and taken + staged <= demands.space_bytes.get(SHARED, 0)
+    needed = max(taken, staged) if _is_the_only_loop(problem.loop) else taken + staged
+    return room and needed + BARRIER_BYTES <= demands.space_bytes.get(SHARED, 0)
 
 
-def _staged(problem: LoopProblem) -> Iterator[int]:
-    return (tile_bytes(result.type) for result in problem.loop.results if isinstance(result.type, ShapedType))
+def _is_the_only_loop(loop: scf.ForOp) -> bool:
+    """Whether nothing of the function loops but `loop`: behind it no ring is filled any more."""
+    function = enclosing_function(loop)
+    loops = (op for op in function.walk() if isinstance(op, scf.ForOp | scf.WhileOp)) if function is not None else ()
+    return all(op is loop or loop.is_ancestor(op) for op in loops)
+
+
+def _staged(loop: scf.ForOp) -> Iterator[int]:
+    """The bytes of what the loop hands on, each as it is stored; of what is not stored as it is."""
+    for result in loop.results:
+        if isinstance(result.type, ShapedType):
+            yield max(map(tile_bytes, _stored_as(result)), default=tile_bytes(result.type))
+
+
+def _stored_as(tile: SSAValue) -> Iterator[Attribute]:
+    """The types in which a tile is stored, or staged for that, behind ops that take each element for itself."""
+    for use in tile.uses:
+        op = use.operation
+        if isinstance(op, TiledStoreOp):
+            yield tile.type
+        elif isinstance(op, CopyOp) and op.destination is not None:
+            yield op.destination.type
+        elif not op.regions:
+            yield from (found for result in op.results if _has_shape_of(result, tile) for found in _stored_as(result))
+
+
+def _has_shape_of(result: SSAValue, tile: SSAValue) -> bool:
+    shapes = [value.type.get_shape() for value in (result, tile) if isinstance(value.type, ShapedType)]
+    return len(shapes) == 2 and shapes[0] == shapes[1]

@@ -42,6 +42,9 @@ from tileas_xdsl.transforms.tileas.generate_schedule.trace import write_trace
 
 SCHEDULE, DEPTH = "nv_tileas.schedule", "nv_tileas.depth"
 
+WARPGROUP = 4
+"""Warps."""
+
 EXACT = "exact"
 
 NONE = Strategy.NONE.value
@@ -82,9 +85,10 @@ class GenerateSchedulePass(ModulePass):
         that holds them: where that lengthens the interval `proof` says what it is without, and where they never fit how
         many words they take. `num-stages` limits the stages of a loop in one agent; between agents it is memory that
         limits them. With `under-load`, on targets with measured figures, loads lead by as many more turns as hide their
-        latency if all multiprocessors load at once (`scheduling/loaded_schedules.py`). Rings have room in what each of
-        the `blocks` of a multiprocessor has of its shared memory. With `agents` the loops of an `agent_switch`
-        that take from rings are scheduled, each by itself, on the rings as deep as they are. A loop that is too small,
+        latency if all multiprocessors load at once (`scheduling/loaded_schedules.py`); so they do where `num-warps` are
+        several warpgroups. Rings have room in what each of the `blocks` of a multiprocessor has of its shared memory.
+        With `agents` the loops of an `agent_switch` that take from rings are scheduled, each by itself, on the rings as
+        deep as they are, and `num-stages` limits the slots that loads under load get. A loop that is too small,
         that nothing asynchronous happens in, or that has `tileas.schedule.constraint.force_serial_execution`, gets the
         serial schedule.
 
@@ -140,10 +144,18 @@ class GenerateSchedulePass(ModulePass):
         default=False,
         metadata={"help": "let loads come in time if all multiprocessors load at once, where that is measured"},
     )
+    num_warps: int = field(
+        default=4, metadata={"help": "warps that compute together: several warpgroups count as under load"}
+    )
     blocks: int = field(default=1, metadata={"help": "blocks that a multiprocessor holds, where a function says none"})
     schedule_trace_file: str = field(
         default="", metadata={"help": "where a Chrome trace of the schedule goes, one lane a slot"}
     )
+
+    @property
+    def is_under_load(self) -> bool:
+        """Whether loads have to come in time under load: whoever asks for several warpgroups wants the chip to be."""
+        return self.under_load or self.num_warps > WARPGROUP
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.strategy not in STRATEGIES:
@@ -223,8 +235,14 @@ def plan_loop(
     try:
         found = schedule(problem.problem, strategy, limits, options.rrt_size_threshold)
         if not is_exact or strategy is Strategy.SERIAL:
-            if options.under_load and model.measured is not None:
-                found = in_time_under_load(problem, found, model.measured)
+            if options.is_under_load and model.measured is not None:
+                found = in_time_under_load(
+                    problem,
+                    found,
+                    model.measured,
+                    warpgroups=max(options.num_warps // WARPGROUP, 1),
+                    most_slots=options.num_stages if options.agents else None,
+                )
             return ScheduledLoop(loop, problem, found)
         return _exactly(problem, found, options, model)
     except DependenceCycleError as error:
