@@ -136,7 +136,7 @@ def _(problem, report, step, text):
         shown = [
             Pane(
                 "Verdict",
-                f"{report.verdict_line}\n{finding.violation.kind}: {finding.violation.message}, {finding.call}",
+                f"{report.verdict_line}\n{finding.violation.headline}, {finding.call}",
             ),
             Pane(f"Steps, {min(step, len(steps))} of {len(steps)}", "\n".join(listed)),
             Pane("Who knows what", knowledge(taken)),

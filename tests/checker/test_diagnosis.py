@@ -11,7 +11,7 @@ from tests.checker.cluster_twins import right
 from tests.support.ir import parse
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.witnesses.investigator import Investigator
-from tileas_xdsl.machine.core.violations import Violation, ViolationKind
+from tileas_xdsl.machine.core.violations import Effect, Violation, ViolationKind
 from tileas_xdsl.machine.running import run
 
 WAIT_EMPTY = "nvvm.mbarrier.try_wait.parity %e, %turn, %ticks : !llvm.ptr<3>, i32, i32"
@@ -237,3 +237,52 @@ def test_arrive_of_block_scope_hands_nothing_to_another_block() -> None:
     assert violation.kind is ViolationKind.RACE
     assert violation.missing.startswith("a release that reaches the waiting agent: 'nvvm.mbarrier.arrive'")
     assert violation.parties[-1].op.name == "nvvm.mbarrier.arrive"
+
+
+# What the author of a kernel sees --------------------------------------------------------------------------------
+
+
+def crossed(arrivals: str = "%c1", before: str = "") -> str:
+    """Two agents that wait for each other before they arrive; `before` they start, the function executes this."""
+    return f"""
+func.func @crossed(%x: !llvm.ptr<3>, %y: !llvm.ptr<3>) {{
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c2 = arith.constant 2 : i32
+  %ticks = arith.constant 1000 : i32
+  nvvm.mbarrier.init %x, {arrivals} : !llvm.ptr<3>, i32
+  nvvm.mbarrier.init %y, %c1 : !llvm.ptr<3>, i32
+  nvvm.fence.mbarrier.init
+  {before}
+  nv_tileaa.execute attributes {{num_agents_per_group = array<i32: 1, 1>}} {{
+    nvvm.mbarrier.try_wait.parity %x, %c0, %ticks : !llvm.ptr<3>, i32, i32
+    nvvm.mbarrier.arrive %y : !llvm.ptr<3>
+  }}, {{
+    nvvm.mbarrier.try_wait.parity %y, %c0, %ticks : !llvm.ptr<3>, i32, i32
+    nvvm.mbarrier.arrive %x : !llvm.ptr<3>
+  }} : () -> ()
+  func.return
+}}"""
+
+
+@pytest.mark.parametrize("given", [{}, {"arrivals": "%c2", "before": "nvvm.mbarrier.arrive %x : !llvm.ptr<3>"}])
+def test_agents_that_wait_for_each_other_are_a_deadlock(given: dict[str, str]) -> None:
+    """An agent that would arrive if it could go on is one of those that stand still: its arrival is not missing."""
+    report = check(parse(crossed(**given)))
+    (finding,) = report.findings
+    assert report.verdict_line == "unsafe: deadlock"
+    assert finding.violation.headline.startswith("hang: deadlock: agent ")
+    assert "wait for each other" in finding.violation.message
+    assert finding.as_data()["kind"] == "phase"
+
+
+def test_an_arrival_that_nobody_makes_is_no_circle() -> None:
+    violation = first_violation(ring(f"{WAIT_EMPTY}\n{ANNOUNCE}\n{COPY}", full_count=2))
+    assert violation.headline.startswith("hang: deadlock: phase 0 of mbarrier 'full' + 0 can never complete: 1 of 2")
+
+
+@pytest.mark.parametrize("kind", ViolationKind)
+def test_every_kind_leads_to_something_that_people_see(kind: ViolationKind) -> None:
+    violation = Violation(kind, "what is wrong", (), "what is missing")
+    assert violation.headline == f"{violation.effect}: {kind}: what is wrong"
+    assert violation.effect in Effect

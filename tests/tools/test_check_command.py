@@ -134,7 +134,8 @@ def test_a_race_is_shown_with_both_lines_what_is_missing_and_a_witness(check: Ru
     assert (
         out.split("\n\n")[0]
         == """\
-p.mlir:8:7: race: read after write on shared 'tile' with nothing that orders the two
+p.mlir:8:7: numbers that differ from run to run: \
+race: read after write on shared 'tile' with nothing that orders the two
 p.mlir:8:7: note: 'async_queue.scope' asynchronously writes shared 'tile' (main, iteration 0)
     8 |       async_queue.scope {
       |       ^~~~~~~~~~~~~~~~~
@@ -156,7 +157,8 @@ def test_all_shows_every_violation_in_full(check: Run) -> None:
     """By default each mistake is shown once, and the verdict is the same."""
     (_, short, _), (_, full, _) = check(programs.queue(1)), check(programs.queue(1), "--all")
     assert short.splitlines()[-1] == full.splitlines()[-1] == "unsafe: race"
-    assert [len(re.findall(r"^p\.mlir:\S+ race: ", out, re.M)) for out in (short, full)] == [1, 2]
+    races = re.compile(r"^p\.mlir:\S+ numbers that differ from run to run: race: ", re.M)
+    assert [len(races.findall(out)) for out in (short, full)] == [1, 2]
     assert "the same mistake" not in full
 
 
@@ -197,8 +199,10 @@ def test_json_is_the_report_as_data(check: Run) -> None:
     }
     assert report["trip_counts"] == list(range(9))
     first = report["findings"][0]
-    assert sorted(first) == ["arguments", "function", "kind", "message", "missing", "parties", "witness"]
+    keys = ["arguments", "effect", "function", "kind", "message", "missing", "parties", "symptom", "witness"]
+    assert sorted(first) == keys
     assert (first["kind"], first["function"], first["arguments"]) == ("race", "queue", {"n": 1})
+    assert (first["effect"], first["symptom"]) == ("numbers that differ from run to run", None)
     assert first["parties"][1] == {
         "place": "p.mlir:14:10",
         "op": "memref.load",

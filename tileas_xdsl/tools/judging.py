@@ -119,7 +119,7 @@ def _of_safety(report: Report) -> Iterator[Unmet]:
     for finding in report.findings[:1]:
         violation = finding.violation
         place = f"{violation.parties[0].place}: " if violation.parties else ""
-        yield Unmet(str(violation.kind), f"{place}{violation.kind}: {violation.message}, {finding.call}")
+        yield Unmet(str(violation.kind), f"{place}{violation.headline}, {finding.call}")
     if report.verdict is Verdict.UNDECIDED:
         yield Unmet("undecided", f"undecided: {report.undecided[0]}")
     elif report.verdict is Verdict.SAFE and not report.is_proved:

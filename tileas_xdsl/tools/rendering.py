@@ -4,7 +4,8 @@ missing edge; the witness as a numbered trace. Plain text in a pipe, the same te
 
 A line is a list of pieces, each with the style that a terminal gives it; a pipe gets the pieces joined.
 
-    ring.mlir:9:7: race: read after write on shared 'ring'[0, 0] with nothing that orders the two
+    ring.mlir:9:7: numbers that differ from run to run: race: read after write on shared 'ring'[0, 0] with nothing that
+    orders the two
     ring.mlir:9:7: note: 'async_queue.scope' asynchronously writes shared 'ring'[0, 0] (main, iteration 0)
         9 |       async_queue.scope {
           |       ^~~~~~~~~~~~~~~~~
@@ -70,9 +71,10 @@ def _lines_of(name: str) -> list[str]:
 
 
 def finding_lines(finding: Finding, source: Source) -> list[Line]:
-    """One violation: a headline, a note for each party, what is missing, and the witness."""
+    """One violation: its effect and its cause, a note for each party, what is missing, and the witness."""
     violation = finding.violation
-    lines = [[*_place(violation.parties[0].op), (f"{violation.kind}: ", KIND), (violation.message, "bold")]]
+    cause = (f"{violation.word}: {violation.message}", "bold")
+    lines = [[*_place(violation.parties[0].op), (f"{violation.effect}: ", KIND), cause]]
     for party in violation.parties:
         lines.append([*_place(party.op), ("note: ", NOTE), (party.sentence, "")])
         lines += _excerpt(party.op, source)

@@ -272,7 +272,7 @@ def _sentence(diagnostic: Diagnostic) -> str:
 
 def _finding(finding: Finding) -> str:
     violation = finding.violation
-    title = f"{violation.kind}: {violation.message}"
+    title = violation.headline
     return (
         f'<details class="found"><summary><b>{escape(title)}</b> {escape(finding.call)}</summary>'
         f"<pre>{escape(str(finding))}</pre></details>"

@@ -88,7 +88,7 @@ def _in_short(finding: Finding) -> str:
     violation = finding.violation
     party = violation.parties[0]
     place = party.place or f"'{op_name(party.op)}'"
-    return f"{violation.kind} at {place}"
+    return f"{violation.word} at {place}"
 
 
 def _arguments_of(finding: Finding) -> str:

@@ -67,7 +67,7 @@ class Finding:
     def __str__(self) -> str:
         violation = self.violation
         place = violation.parties[0].place
-        lines = [f"{f'{place}: ' if place else ''}{violation.kind}: {violation.message}", f"  {self.call}"]
+        lines = [f"{f'{place}: ' if place else ''}{violation.headline}", f"  {self.call}"]
         for party in violation.parties:
             lines.append(f"    {party}")
             if party.place is None:
@@ -82,6 +82,8 @@ class Finding:
         violation = self.violation
         return {
             "kind": str(violation.kind),
+            "symptom": None if violation.symptom is None else str(violation.symptom),
+            "effect": str(violation.effect),
             "function": self.function,
             "arguments": self.arguments,
             "message": violation.message,
@@ -265,7 +267,8 @@ class Report(Tabular):
     def verdict_line(self) -> str:
         """The verdict, with the trip counts and the numbers that it is restricted to."""
         if self.verdict is Verdict.VIOLATION:
-            return f"unsafe: {', '.join(self.kinds)}"
+            words = {finding.violation.word for finding in self.findings}
+            return f"unsafe: {', '.join(str(kind) for kind in ViolationKind if kind in words)}"
         given = [f"{name} = {value}" for name, value in self.fixed.items()]
         given += [f"{name} in {span(numbers)}" for name, numbers in self.only_tried.items()]
         if not self.is_proved and not self.short_loops and not self.preconditions:
@@ -333,7 +336,12 @@ class Report(Tabular):
     def rows(self) -> list[dict[str, Any]]:
         """A row for each finding."""
         return [
-            {"kind": str(each.violation.kind), "call": each.call, "what": each.violation.message}
+            {
+                "kind": str(each.violation.kind),
+                "effect": str(each.violation.effect),
+                "call": each.call,
+                "what": each.violation.message,
+            }
             for each in self.findings
         ]
 

@@ -24,8 +24,8 @@ def report_html(report: Report) -> str:
     if report.verdict == "safe":
         parts += [_list(report.scope.clauses)]
     for mistake in report.mistakes:
-        parts += [_folded(mistake.first.violation.sentence, str(mistake.first), is_open=True)]
-        parts += [_folded(f"{ALSO}: {also.violation.sentence}", str(also)) for also in mistake.also]
+        parts += [_folded(mistake.first.violation.headline, str(mistake.first), is_open=True)]
+        parts += [_folded(f"{ALSO}: {also.violation.headline}", str(also)) for also in mistake.also]
     parts += [_folded("undecided", doubt, is_open=True) for doubt in report.undecided]
     parts += [_folded("warning", str(finding)) for finding in report.tolerated]
     parts += [_folded("over-wait", str(warning)) for warning in report.warnings]

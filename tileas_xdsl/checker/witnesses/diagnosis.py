@@ -33,6 +33,7 @@ from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.happens_before import Access, Clock, Conflict
+from tileas_xdsl.machine.core.meaning import Kind, meaning_of
 from tileas_xdsl.machine.core.synchronization import EndOfAgents, PhaseBarrier
 from tileas_xdsl.machine.core.trace import Happening
 from tileas_xdsl.machine.core.violations import Party, UndecidedError, UnsupportedError, Violation, ViolationKind
@@ -78,8 +79,8 @@ def _may_still_be_served(machine: Machine, barrier: PhaseBarrier) -> bool:
     Whether the present phase could still get arrivals or bytes if some agent were not blocked.
 
     That is so if work that counts for it is under way, if an arrival was switched off by its predicate, if an agent
-    that arrived is still in the same turn of its loop, or if an agent that runs the same code as one that arrives has
-    not come to this phase yet.
+    that arrived is still in the same turn of its loop, or if an agent that runs the same code as one that arrives, or
+    that has an arrival before it, has not come to this phase yet.
     """
     if any(not work.complete for work in barrier.contributors) or _was_switched_off(machine, barrier):
         return True
@@ -87,7 +88,7 @@ def _may_still_be_served(machine: Machine, barrier: PhaseBarrier) -> bool:
     been = {step.agent for step in steps}
     if any(not machine.agents[step.agent].finished and _is_in_turn(machine.agents[step.agent], step) for step in steps):
         return True
-    serving = {_agent_region(op) for op in _serving_ops(machine, barrier)}
+    serving = {_agent_region(op) for op in [*_serving_ops(machine, barrier), *_ops_given(barrier)]}
     waiting = [agent for agent in machine.live if agent.number not in been and agent.waiting_at is not None]
     return any(agent.waiting_at is not None and _agent_region(agent.waiting_at) in serving for agent in waiting)
 
@@ -111,6 +112,17 @@ def _serving_ops(machine: Machine, barrier: PhaseBarrier) -> list[Operation]:
     arrivals = [step for step in machine.trace.happenings if step.kind == "arrive"]
     family = [step for step in arrivals if isinstance(step.on, PhaseBarrier) and step.on.op is barrier.op]
     return list(dict.fromkeys(step.op for step in family))
+
+
+def _ops_given(barrier: PhaseBarrier) -> Iterator[Operation]:
+    """The ops that are given `barrier` by the name under which it was made, and do not wait: they may arrive there."""
+    uses = [use.operation for operand in barrier.op.operands[:1] for use in operand.uses]
+    return (op for op in uses if op is not barrier.op and not _waits(op))
+
+
+def _waits(op: Operation) -> bool:
+    meaning = meaning_of(op)
+    return meaning is not None and meaning.kind is Kind.SUSPENDS
 
 
 def _signals(work: AsyncWork, barrier: PhaseBarrier, phase: int) -> bool:
@@ -227,12 +239,15 @@ def _is_first_visit(machine: Machine, barrier: PhaseBarrier) -> bool:
 
 def _violation_of_parity(agent: Agent, barrier: PhaseBarrier, op: Operation) -> Violation:
     waiter = Party(op, agent.name, agent.iteration, f"waits for phase 0 of {barrier.name}, asking for parity 0")
+    others = [other.name for other in agent.machine.live if other is not agent and _barrier_waited_for(other)]
+    circle = f"{agent.name} and {', '.join(others)} wait for each other; {agent.name} " if others else ""
     violation = Violation(
         ViolationKind.PHASE,
-        f"waits for a phase of {barrier.name} that can only come later; with the other parity the function runs to its "
-        "end without a mistake",
+        f"{circle}waits for a phase of {barrier.name} that can only come later; with the other parity the function "
+        "runs to its end without a mistake",
         (waiter, Party(barrier.op, "", (), "makes the barrier")),
-        "parity 1 in the first round: that of the phase before the first, which counts as complete",
+        "parity 1 in the first round: that of the phase before the first, which counts as complete"
+        + ("; or an arrival before one of these waits" if others else ""),
         stuck=True,
         symptom=ViolationKind.DEADLOCK,
     )

@@ -12,7 +12,7 @@ from tileas_xdsl.machine.core.evidence import Misuse
 from tileas_xdsl.machine.core.happens_before import TENSOR_MEMORY, Access, Conflict, Proxy
 from tileas_xdsl.machine.core.memory import ByteRegion
 from tileas_xdsl.machine.core.resources import Resource
-from tileas_xdsl.machine.core.violations import Party, Violation, ViolationKind
+from tileas_xdsl.machine.core.violations import Effect, Party, Violation, ViolationKind
 
 QUOTED = "'"
 
@@ -112,6 +112,7 @@ def violation_of_access_to_object(access: Access, name: str) -> tuple[Violation,
         f"{name} is valid, and an ordinary access {access.verb} its bytes",
         (party,),
         "other bytes for the access, or an nvvm.mbarrier.inval before it, after every use of the barrier",
+        leads_to=Effect.HANG_OR_WRONG,
     )
     return violation, Misuse(access.agent, (), (party,))
 

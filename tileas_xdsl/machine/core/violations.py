@@ -36,6 +36,30 @@ class ViolationKind(StrEnum):
     MALFORMED = "malformed"
 
 
+class Effect(StrEnum):
+    """What the author of a kernel sees of a mistake when the kernel runs."""
+
+    HANG = "hang"
+    WRONG = "wrong numbers"
+    UNSTEADY = "numbers that differ from run to run"
+    FAULT = "fault"
+    HANG_OR_WRONG = "hang or wrong numbers"
+    UNDEFINED = "undefined behaviour"
+
+
+EFFECTS = {
+    ViolationKind.RACE: Effect.UNSTEADY,
+    ViolationKind.DEADLOCK: Effect.HANG,
+    ViolationKind.PHASE: Effect.HANG_OR_WRONG,
+    ViolationKind.SLOT: Effect.WRONG,
+    ViolationKind.MISSING_FENCE: Effect.WRONG,
+    ViolationKind.UNDRAINED: Effect.UNSTEADY,
+    ViolationKind.ABSENT: Effect.FAULT,
+    ViolationKind.MALFORMED: Effect.UNDEFINED,
+}
+"""What a mistake of each kind leads to, unless it says so itself."""
+
+
 @dataclass(frozen=True)
 class Party:
     """One op that takes part in a violation: in which iteration and agent, and what it does there."""
@@ -97,11 +121,28 @@ class Violation:
     """Whether the program cannot finish."""
     symptom: ViolationKind | None = None
     """For a mistake in a phase, how it shows: a race, a deadlock, undrained work."""
+    leads_to: Effect | None = None
+    """What the author of the kernel sees, where that is not what the kind leads to."""
+
+    @property
+    def effect(self) -> Effect:
+        """What the author of the kernel sees when it runs."""
+        return self.leads_to or EFFECTS[self.symptom or self.kind]
+
+    @property
+    def word(self) -> ViolationKind:
+        """The kind as people name it: a wrong phase in which agents stand still is a deadlock."""
+        return ViolationKind.DEADLOCK if self.symptom is ViolationKind.DEADLOCK else self.kind
 
     @property
     def sentence(self) -> str:
         """The kind and the message."""
         return f"{self.kind}: {self.message}"
+
+    @property
+    def headline(self) -> str:
+        """What the author of the kernel sees, and then the cause."""
+        return f"{self.effect}: {self.word}: {self.message}"
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -172,6 +213,9 @@ class MistakeError(UnsupportedError):
     `; ` its reason says what the op asks for, with the section of the manual.
     """
 
+    leads_to: ClassVar[Effect | None] = None
+    """What the author of the kernel sees of it; None if all is possible."""
+
     def __init__(self, op: Operation, reason: str, things: Sequence[object] = ()) -> None:
         super().__init__(op, reason)
         self.things = things
@@ -187,6 +231,7 @@ class MistakeError(UnsupportedError):
             (party,),
             rule,
             stuck=True,
+            leads_to=self.leads_to,
         )
 
 
@@ -202,6 +247,8 @@ def report_mistake(machine: Machine, error: MistakeError) -> None:
 
 class OutOfBoundsError(MistakeError):
     """An access reaches outside an object."""
+
+    leads_to = Effect.FAULT
 
 
 def out_of_bounds(op: Operation, base: MemoryObject, where: str, start: int, way_out: str = "") -> UnsupportedError:

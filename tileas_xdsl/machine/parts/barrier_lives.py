@@ -24,7 +24,7 @@ from tileas_xdsl.machine.core.evidence import Evidence, Misuse
 from tileas_xdsl.machine.core.memory import OBJECT_BYTES
 from tileas_xdsl.machine.core.synchronization import Condition, NotYetError, PhaseBarrier
 from tileas_xdsl.machine.core.threads.clusters import Cluster, ClusterMemory, is_in_another_block
-from tileas_xdsl.machine.core.violations import NoMeaningError, Party, UndecidedError, Violation, ViolationKind
+from tileas_xdsl.machine.core.violations import Effect, NoMeaningError, Party, UndecidedError, Violation, ViolationKind
 from tileas_xdsl.machine.parts.placed_barriers import (
     BarrierLook,
     PlacedBarrier,
@@ -291,6 +291,7 @@ def _no_barrier_there(agent: Agent, place: Pointer, user: Party, ended: Party | 
         (user,),
         "a barrier of the cluster between the initialisation and the first use from another block",
         stuck=True,
+        leads_to=Effect.HANG_OR_WRONG,
     )
     return violation, Misuse(agent, (), (user,))
 
@@ -305,6 +306,7 @@ def _report_unordered_init(agent: Agent, op: Operation, barrier: PlacedBarrier) 
         f"{barrier.state.name} is used by {agent.name} with nothing that orders its initialisation before",
         parties,
         "a barrier of all threads between the initialisation and the first use",
+        leads_to=Effect.HANG_OR_WRONG,
     )
     agent.machine.report(violation, Misuse(agent, [barrier.maker, agent], parties))
 
@@ -322,5 +324,6 @@ def check_init_fence(agent: Agent, op: Operation, barrier: PlacedBarrier) -> Non
         f"{barrier.state.name} is made by a generic write and then used by the asynchronous proxy without a fence",
         parties,
         "an nvvm.fence.mbarrier.init (or a proxy fence) by the thread that makes the barrier, after it made it",
+        leads_to=Effect.HANG_OR_WRONG,
     )
     agent.machine.report(violation, Misuse(agent, [barrier.state], parties[1:]))

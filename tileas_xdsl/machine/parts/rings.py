@@ -40,7 +40,14 @@ from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuati
 from tileas_xdsl.machine.core.state import Canvas, OwnPart, SharedPart
 from tileas_xdsl.machine.core.synchronization import PhaseBarrier
 from tileas_xdsl.machine.core.values import UNKNOWN, ElementType, element_type
-from tileas_xdsl.machine.core.violations import MistakeError, Party, UnsupportedError, Violation, ViolationKind
+from tileas_xdsl.machine.core.violations import (
+    Effect,
+    MistakeError,
+    Party,
+    UnsupportedError,
+    Violation,
+    ViolationKind,
+)
 from tileas_xdsl.machine.parts.barriers import arrive, come_for, expect_bytes, promise_bytes, wait_for_phase
 from tileas_xdsl.machine.parts.shared_storage import take_storage
 from tileas_xdsl.machine.tiles.tiles import VIEW_SPACES, read_tile, residency_of
@@ -473,6 +480,7 @@ def _report_undrained(first: Agent, ring: Ring, left: Sequence[int]) -> None:
         f"{len(left)} stage(s) of {ring.name} are produced and never consumed",
         (party,),
         "a consumer for every stage that is produced, also in the last iterations",
+        leads_to=Effect.WRONG,
     )
     first.machine.report(violation, Misuse(first, [slot.full, slot.empty], [party]))
 

@@ -23,7 +23,7 @@ from tileas_xdsl.machine.core.memory import MemoryObject, View
 from tileas_xdsl.machine.core.state import Canvas, SharedPart
 from tileas_xdsl.machine.core.synchronization import Condition
 from tileas_xdsl.machine.core.threads.clusters import name_in_block
-from tileas_xdsl.machine.core.violations import Party, UnsupportedError, Violation, ViolationKind, end_malformed
+from tileas_xdsl.machine.core.violations import Effect, Party, UnsupportedError, Violation, ViolationKind, end_malformed
 from tileas_xdsl.machine.parts.barriers import come_for
 from tileas_xdsl.machine.tiles.pointers import BYTE, Pointer
 
@@ -257,6 +257,7 @@ def report_what_is_kept(first: Agent) -> None:
             f"{taken.count} columns of tensor memory are still allocated when the kernel ends",
             (taken.party,),
             "an nvvm.tcgen05.dealloc of them on every path to the end",
+            leads_to=Effect.HANG,
         )
         first.machine.report(violation, Misuse(first, (), [taken.party]))
 
