@@ -13,6 +13,7 @@ import pytest
 from tests.support.ir import ROOT, parse, run_passes
 from tests.support.ptx import assembled, ptx_of, require_llvmlite, require_ptxas
 from tileas_xdsl.backend import code_generation, ptxas
+from tileas_xdsl.backend.llvm_ir import llvm_ir_of
 from tileas_xdsl.backend.nvptx import CodeTarget
 from tileas_xdsl.backend.ptx_target import NoPTXError, ptx_of_module
 from tileas_xdsl.diagnostics import RefusedError
@@ -75,6 +76,17 @@ def test_kernels_assemble_without_spills(name: str, arch: str) -> None:
     for pattern, count in INSTRUCTIONS[name].items():
         assert len(re.findall(pattern, ptx)) == count, (pattern, ptx)
     assert ".local" not in ptx, "a tensor map that is copied to local memory, or a spill"
+
+
+def test_a_struct_that_many_ops_name_has_a_short_name_for_llvm() -> None:
+    require_llvmlite()
+    module = run_passes(parse((KERNELS / "tma_wgmma.mlir").read_text()), "convert-nvvm-to-llvm")
+    long, short = llvm_ir_of(module), llvm_ir_of(module, names_structs=True)
+    assert "%struct" not in long
+    assert short.count("= type {") == 1
+    assert len(short) < len(long) / 2
+    chip = CodeTarget("sm_90a")
+    assert code_generation.ptx_of(short, chip) == code_generation.ptx_of(long, chip)
 
 
 def test_stock_xdsl_opt_writes_ptx(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def ptx_of_module(module: ModuleOp, arch: str) -> str:
     chip = CodeTarget(arch)
     if chip.problem is not None:
         raise NoPTXError(f"error: {chip.problem}")
-    text = llvm_ir_of(module)
+    text = llvm_ir_of(module, names_structs=True)
     refuse_too_much(module)
     try:
         return ptx_of(text, chip)

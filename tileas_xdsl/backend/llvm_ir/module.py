@@ -35,10 +35,14 @@ LOWERED_BY = {
 }
 
 
-def llvm_ir_of(module: ModuleOp) -> str:
-    """The text of LLVM IR for a module of `llvm`; an op that has none is refused by name."""
-    names = Names()
-    lines = [*_header(module)]
+def llvm_ir_of(module: ModuleOp, *, names_structs: bool = False) -> str:
+    """
+    The text of LLVM IR for a module of `llvm`; an op that has none is refused by name. A product of a warpgroup gives a
+    struct of up to 128 members, which each op that takes one out writes: with `names_structs` by a name.
+    """
+    names = Names(structs={} if names_structs else None)
+    header = [*_header(module)]
+    lines: list[str] = []
     for op in module.ops:
         match op:
             case llvm.GlobalOp():
@@ -49,7 +53,8 @@ def llvm_ir_of(module: ModuleOp) -> str:
                 _refuse_unknown(op)
     if names.groups:
         lines += ["", *(f"attributes #{number} = {{ {words} }}" for words, number in names.groups.items())]
-    return "\n".join(lines).strip("\n") + "\n"
+    structs = [f"{name} = type {struct}" for struct, name in (names.structs or {}).items()]
+    return "\n".join([*header, *structs, *lines]).strip("\n") + "\n"
 
 
 def _header(module: ModuleOp) -> Iterator[str]:

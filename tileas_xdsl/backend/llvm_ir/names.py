@@ -9,6 +9,9 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tileas_xdsl.backend.llvm_ir.types import type_text
 
+LONG = 100
+"""Characters of a struct from which on a name is shorter for LLVM to read."""
+
 
 @dataclass
 class Names:
@@ -23,6 +26,8 @@ class Names:
     groups: dict[str, int] = field(default_factory=dict[str, int])
     words: dict[int, tuple[Attribute, str]] = field(default_factory=dict[int, "tuple[Attribute, str]"])
     """`id` of a type -> the type, which is kept so that no other gets its `id`, and its word."""
+    structs: dict[str, str] | None = None
+    """Long struct -> the name that stands for it; None if structs are written out."""
 
     def start_function(self) -> None:
         """Names of values and blocks begin anew; groups of attributes belong to the module."""
@@ -63,8 +68,13 @@ class Names:
         """
         known = self.words.get(id(type_))
         if known is None:
-            known = self.words[id(type_)] = (type_, type_text(type_, op))
+            known = self.words[id(type_)] = (type_, self._short(type_text(type_, op)))
         return known[1]
+
+    def _short(self, word: str) -> str:
+        if self.structs is None or len(word) < LONG or not word.startswith("{"):
+            return word
+        return self.structs.setdefault(word, f"%struct.{len(self.structs)}")
 
     def typed(self, value: SSAValue, op: Operation) -> str:
         """A value behind its type."""

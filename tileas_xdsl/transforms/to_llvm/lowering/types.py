@@ -104,11 +104,15 @@ def number_type(type_: Attribute) -> Attribute | None:
             return type_ if type(type_) in FLOATS else None
 
 
-@lru_cache(maxsize=1024)
 def types_for(type_: Attribute) -> tuple[Attribute, ...] | None:
     """The types of the values that stand for a value of this type; None if there are none."""
-    if isinstance(type_, LLVMPointerType | LLVMArrayType | LLVMStructType):
+    if isinstance(type_, LLVMPointerType | LLVMArrayType | LLVMStructType):  # whose hash is that of all members
         return (type_,)
+    return _types_for(type_)
+
+
+@lru_cache(maxsize=1024)
+def _types_for(type_: Attribute) -> tuple[Attribute, ...] | None:
     number = number_type(type_)
     if number is not None:
         return (number,)
