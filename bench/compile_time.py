@@ -22,6 +22,8 @@ ROOT = Path(__file__).parents[1]
 RUNS = 7
 INSIDE = """
 import sys, time
+from tileas_xdsl.tools.start import hasten
+hasten()
 import tileas_xdsl.tools.compile
 from tileas_xdsl.tools.main import main
 sys.argv[1:1] = ["compile"]

@@ -56,6 +56,7 @@ def _interfaces(dialect: Dialect) -> Any:
 
 def give_form(op: type[Operation], parse: ParseForm, print_: PrintForm) -> None:
     """Let `op`, a class of xDSL's that has no custom form, be read by `parse` and written by `print_`."""
+    _ = op.traits  # `tools/start/` lets xDSL define it when it is first asked, and what it defines is replaced here
     setattr(op, "parse", classmethod(parse))  # noqa: B010  (pyright knows it as a method of the class)
     setattr(op, "print", print_)  # noqa: B010
 
@@ -68,6 +69,7 @@ def give_properties(op: type[IRDLOperation], properties: Mapping[str, AttrConstr
 
 def give_check(op: type[Operation], check: Callable[[Any], None]) -> None:
     """Let the verifier of `op`, a class of xDSL's, also ask `check`, which raises `VerifyException`."""
+    _ = op.traits  # as above
     own = op.verify_
     if getattr(own, "__wrapped__", None) is check:
         return

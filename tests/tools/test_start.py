@@ -1,0 +1,158 @@
+"""What lets the command start sooner: the same classes, of which most are never asked for."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.ir import ROOT
+from tileas_xdsl.tools.start.methods import KeptCode
+from tileas_xdsl.tools.start.ops import TRIGGERS, Later
+
+OPS = """
+import json, sys
+from tileas_xdsl.tools.start.ops import TRIGGERS, define_ops_when_met
+if sys.argv[1] == "later":
+    define_ops_when_met()
+from xdsl.irdl import IRDLOperation
+from tileas_xdsl.tools.inputs import full_context
+found = {}
+context = full_context()
+for name in sorted(context.registered_dialect_names):
+    dialect = context.get_optional_dialect(name)
+    for number, op in enumerate(dialect.operations):
+        if not issubclass(op, IRDLOperation):
+            continue
+        waits = "Trigger" in type(vars(op).get("traits")).__name__
+        if waits:
+            getattr(op, TRIGGERS[number % len(TRIGGERS)])
+        definition = op.get_irdl_definition()
+        parts = [definition.operands, definition.results, definition.regions, definition.properties]
+        shown = [[part[0] if isinstance(part, tuple) else part for part in each] for each in parts]
+        found[f"{op.__module__}.{op.name}"] = [waits, sorted(vars(op)), shown, len(op.traits.traits)]
+print(json.dumps(found))
+"""
+
+
+def ops(how: str) -> dict[str, Any]:
+    done = subprocess.run([sys.executable, "-c", OPS, how], capture_output=True, text=True, cwd=ROOT, check=True)
+    return json.loads(done.stdout)
+
+
+def test_ops_that_are_defined_later_are_the_same() -> None:
+    now, later = ops("now"), ops("later")
+    assert not any(waits for waits, *_ in now.values())
+    assert sum(waits for waits, *_ in later.values()) > 500
+    assert {name: rest for name, (_, *rest) in now.items()} == {name: rest for name, (_, *rest) in later.items()}
+
+
+@pytest.mark.parametrize("name", TRIGGERS)
+def test_who_asks_for_a_name_gets_what_is_there_afterwards(name: str) -> None:
+    defined: list[type] = []
+
+    def define(kind: type[Any]) -> None:
+        defined.append(kind)
+        kind.get_irdl_definition = classmethod(lambda kind: kind.__name__)
+
+    later = Later(define)
+
+    class Base:
+        parse = traits = get_irdl_definition = "of Base"
+
+    later.decorate(Base)
+
+    class Derived(Base):
+        traits = "of Derived"
+
+    later.decorate(Derived)
+    assert defined == []
+    found = getattr(Derived, name)
+    assert defined == [Base, Derived]
+    if name != "get_irdl_definition":  # which is what the definition gives
+        assert found == {"traits": "of Derived"}.get(name, "of Base")
+    assert Base.traits == "of Base"
+    assert defined == [Base, Derived], "once"
+
+
+# Kept code ------------------------------------------------------------------------------------------------------------
+
+TEXT = "def made(start):\n def count(self)->int:\n  return start + 1\n return count"
+
+
+def made(kept: KeptCode) -> int:
+    names: dict[str, Any] = {}
+    kept.execute(TEXT, {}, names)
+    return names["made"](41)(None)
+
+
+def test_code_is_kept_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    file = tmp_path / "cache" / "code"
+    kept = KeptCode(file)
+    assert made(kept) == 42
+    kept.write()
+    assert [each.name for each in file.parent.iterdir()] == ["code"], "no draft is left"
+    monkeypatch.setattr("builtins.compile", None)
+    assert made(KeptCode(file)) == 42
+
+
+@pytest.mark.parametrize("damage", [b"", b"x", b"header", None])
+def test_a_file_that_cannot_be_read_is_made_again(
+    damage: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    file = tmp_path / "code"
+    kept = KeptCode(file)
+    made(kept)
+    kept.write()
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-3] if damage is None else damage)
+    again = KeptCode(file)
+    assert made(again) == 42
+    again.write()
+    assert file.read_bytes() == whole
+
+
+def test_it_is_written_where_bytecode_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = KeptCode(tmp_path / "code")
+    made(kept)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    kept.write()
+    assert not list(tmp_path.iterdir())
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    (tmp_path / "file").write_text("no folder")
+    elsewhere = KeptCode(tmp_path / "file" / "code")
+    assert made(elsewhere) == 42
+    elsewhere.write()
+
+
+def test_a_text_that_is_no_function_is_executed(tmp_path: Path) -> None:
+    names: dict[str, Any] = {}
+    KeptCode(tmp_path / "code").execute("x = 1\ndef made(): return x", names, names)
+    assert (names["x"], names["made"]()) == (1, 1)
+
+
+def test_the_command_starts_with_both(tmp_path: Path) -> None:
+    """The second start compiles no method of a class, and finds the verdict of the first one."""
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    script = (
+        "import sys, tileas_xdsl.tools.start.methods as start\n"
+        "def refused(text): raise AssertionError(text)\n"
+        "if sys.argv.pop(1) == 'again': start._only_function = refused\n"
+        "from tileas_xdsl.tools.main import main\nsys.exit(main())"
+    )
+    words = ["check", "examples/double_buffer_race.mlir"]
+    first, again = (
+        subprocess.run([sys.executable, "-c", script, how, *words], capture_output=True, cwd=ROOT, env=environment)
+        for how in ("first", "again")
+    )
+    assert (first.returncode, first.stderr) == (1, b"")
+    assert (again.returncode, again.stdout, again.stderr) == (1, first.stdout, b"")
+    assert len(list(tmp_path.rglob("*.methods"))) == 1

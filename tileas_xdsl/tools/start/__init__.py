@@ -1,0 +1,23 @@
+"""
+What lets the command `tileas` start sooner: most of its start makes classes, and most of what it makes is not used.
+
+    methods.py    the methods of dataclasses: their code is kept in a file
+    ops.py        the definitions of ops: each is read when its op is met
+
+Both change what a module of another package calls, so this is for a process of ours: `import tileas_xdsl` does neither.
+Without them the same classes come about, later.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+
+@cache
+def hasten() -> None:
+    """Make what is imported from now on start sooner."""
+    from tileas_xdsl.tools.start.methods import keep_code_of_dataclasses
+    from tileas_xdsl.tools.start.ops import define_ops_when_met
+
+    keep_code_of_dataclasses()
+    define_ops_when_met()
