@@ -56,6 +56,7 @@ PASSES: dict[str, tuple[str, str]] = {
     "convert-pipeline-to-queue": ("queues.convert_pipeline_to_queue", "ConvertPipelineToQueuePass"),
     "convert-nvvm-to-llvm": ("to_llvm.convert_nvvm_to_llvm", "ConvertNVVMToLLVMPass"),
     "convert-nv-tile-func-to-llvm": ("to_llvm.convert_nv_tile_func_to_llvm", "ConvertNvTileFuncToLLVMPass"),
+    "tileas-persist-programs": ("tileas.persist_programs", "PersistProgramsPass"),
     "tileas-place-accumulators": ("to_llvm.place_accumulators", "PlaceAccumulatorsPass"),
     "tileas-place-tiles": ("to_llvm.place_tiles", "PlaceTilesPass"),
     "tileas-order-accesses": ("to_llvm.order_accesses", "OrderAccessesPass"),

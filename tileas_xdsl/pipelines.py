@@ -61,6 +61,7 @@ TARGET = (("compute_capability", "compute_capability"),)
 TARGET_AND_WARPS = (*TARGET, ("num_warps", "num_warps"))
 
 FAMILY = (
+    FamilyPass("tileas-persist-programs", ALWAYS, (("rows", "group_programs"), ("blocks", "blocks")), "persistent"),
     FamilyPass("tileas-queue-to-pipeline"),
     FamilyPass("tileas-split-agent-groups", ALWAYS, (), "threads"),
     FamilyPass("tileas-hoist-guarded-loads", PIPELINED),
@@ -131,6 +132,8 @@ FAMILY = (
 """The TileAS passes in the order in which they run."""
 
 ORDER = (
+    ("tileas-persist-programs", "tileas-materialize-async", "loads are staged in the loop over the programs"),
+    ("tileas-persist-programs", "tileas-group-programs", "programs that a block computes in turn come in groups, too"),
     ("tileas-queue-to-pipeline", "tileas-materialize-async", "the async rewrite finds pipelines, not queues"),
     ("tileas-queue-to-pipeline", "tileas-split-agent-groups", "queues say how many agents take from them, by groups"),
     ("tileas-split-agent-groups", "tileas-prepare-for-scheduling", "loops get schedules in regions of one agent"),
@@ -323,6 +326,9 @@ class TileIRPass(ChoosingPass):
         default=False, metadata={"help": "lower tile code to what each thread does; it needs layouts"}
     )
     dynamic_persistent: bool = field(default=False, metadata={"help": "Enable dynamic persistent transformation"})
+    persistent: bool = field(
+        default=False, metadata={"help": "launch as many blocks as there is room for, each for many programs"}
+    )
     blocks: int = field(default=1, metadata={"help": "blocks that a multiprocessor holds at a time"})
     under_load: bool = field(
         default=False,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import replace
+from math import prod
+from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
@@ -13,9 +16,11 @@ import tileas_xdsl as tileas
 from tests.support.ir import ROOT
 from tests.support.ptx import require_llvmlite
 from tileas_xdsl.backend.contract import Buffer, KernelContract, Number, TensorMap
+from tileas_xdsl.kernels import gpu
 from tileas_xdsl.kernels.arrays import array_of
-from tileas_xdsl.kernels.binding import bound, grid_of
+from tileas_xdsl.kernels.binding import Grid, bound, grid_of, launched, names_of
 from tileas_xdsl.kernels.kernel import Kernel
+from tileas_xdsl.kernels.on_machine import Level
 from tileas_xdsl.machine.arguments import ArgumentError
 
 GEMM = ROOT / "examples/gemm_loop.mlir"
@@ -130,6 +135,69 @@ def test_an_unknown_grid_has_to_be_said() -> None:
     contract = KernelContract(name="k", block=(32, 1, 1))
     with pytest.raises(ArgumentError, match="the grid of @k does not follow from its arrays"):
         grid_of(contract, None, bound(contract, (), {}))
+
+
+# Persistent kernels ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def persistent() -> Kernel:
+    """A product of tiles of 64 x 64, each block of which computes many."""
+    require_llvmlite()
+    text = GEMM.read_text().replace("128x64", "64x64").replace("64x128", "64x64").replace("128x128", "64x64")
+    return tileas.compile(text, target="sm_90a", num_stages=2, persistent=True, group_programs=2, check=False)
+
+
+def test_a_persistent_kernel_says_how_many_blocks_a_multiprocessor_holds(persistent: Kernel, small: Kernel) -> None:
+    data = persistent.contract.as_data()
+    assert data["persistent_blocks"] == 1
+    assert [each["is"] for each in data["parameters"] if "is" in each] == ["tiles 0 by 64", "tiles 1 by 64"]
+    assert KernelContract.from_data(data) == persistent.contract
+    assert "persistent_blocks" not in small.contract.as_data()
+    assert names_of(persistent.contract) == names_of(small.contract)
+
+
+@pytest.mark.parametrize(("programs", "blocks"), [((1, 1, 1), 1), ((4, 2, 1), 8), ((64, 32, 1), 132)])
+def test_as_many_blocks_are_launched_as_have_room(programs: Grid, blocks: int, persistent: Kernel) -> None:
+    assert launched(persistent.contract, programs, 132) == (blocks, 1, 1)
+    two = replace(persistent.contract, persistent_blocks=2)
+    assert launched(two, programs, 132) == (min(2 * blocks, prod(programs)), 1, 1)
+    assert launched(replace(two, persistent_blocks=None), programs, 132) == programs
+
+
+def test_a_launch_starts_that_many(persistent: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[tuple[int, ...]] = []
+
+    def launch(_: object, *numbers: int) -> tuple[int]:
+        started.append(numbers[:3])
+        return (0,)
+
+    def device(number: int) -> gpu.Device:
+        return gpu.Device(number, 1, (9, 0), 1024, 232448, multiprocessors=6)
+
+    monkeypatch.setattr(gpu, "_driver", lambda: SimpleNamespace(cuLaunchKernel=launch))
+    monkeypatch.setattr(gpu, "device", device)
+    kernel = gpu.Launchable(persistent.contract, "sm_90a", bytes, 0)
+    for grid in ((1, 1, 1), (2, 2, 1), (5, 7, 1)):
+        kernel._fire(0, None, grid, ctypes.c_uint64(), 0)  # pyright: ignore[reportPrivateUsage]
+    assert started == [(1, 1, 1), (4, 1, 1), (6, 1, 1)]
+
+
+@pytest.mark.parametrize("level", ["tiles", "threads"])
+def test_a_persistent_kernel_computes_all_programs(level: Level, persistent: Kernel) -> None:
+    draw = np.random.default_rng(1)
+    a, b = (draw.integers(-2, 3, shape).astype(np.float16) for shape in ((72, 128), (128, 136)))
+    c = np.full((72, 136), 7, np.float32)
+    assert not persistent.run(a, b, c, n=2, level=level, order="random").violations
+    assert np.array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
+
+
+def test_a_grid_of_a_persistent_kernel_is_that_of_its_arrays(persistent: Kernel) -> None:
+    a, b, c = np.zeros((64, 64), np.float16), np.zeros((64, 128), np.float16), np.ones((64, 128), np.float32)
+    persistent.run(a, b, c, n=1, grid=(1, 2))
+    assert not c.any()
+    with pytest.raises(ArgumentError, match="computes the 1 x 2 x 1 programs of its arrays: leave out the grid"):
+        persistent.run(a, b, c, n=1, grid=(2, 2))
 
 
 # Contracts ------------------------------------------------------------------------------------------------------------

@@ -44,10 +44,11 @@ int cuDeviceGet(int *device, int number) {
   *device = number;
   return number || mood("no device") ? NO_DEVICE : OK;
 }
-/* The attributes of an H200 that are asked for: its compute capability, threads and shared memory of a block, its cache. */
+/* The attributes of an H200 that are asked for: its compute capability, threads and shared memory of a block, its cache,
+   multiprocessors. */
 int cuDeviceGetAttribute(int *number, int attribute, int device) {
   int major = mood("another chip") ? 10 : 9, shared = mood("small") ? 1000 : 232448;
-  *number = attribute == 75 ? major : attribute == 76 ? 0 : attribute == 1 ? 1024 : attribute == 97 ? shared : attribute == 38 ? 50 << 20 : -1;
+  *number = attribute == 75 ? major : attribute == 76 ? 0 : attribute == 1 ? 1024 : attribute == 97 ? shared : attribute == 38 ? 50 << 20 : attribute == 16 ? 132 : -1;
   return device || *number < 0 ? INVALID : OK;
 }
 int cuDeviceGetName(char *name, int size, int device) { snprintf(name, size, "a stand-in %d", device); return OK; }

@@ -289,7 +289,7 @@ def test_a_remark_says_what_a_barrier_orders_and_for_whom() -> None:
 
 TOUCHES = {
     *("nv_tileaa.tiled_load", "nv_tileaa.tiled_store", "nv_tileas.async.tiled_load", "nv_tileas.async.tiled_tma_store"),
-    *("nv_tileas.copy", "nv_tileas.convert_layout", "nv_tileaa.dot", "nv_tileas.async.dot"),
+    *("nv_tileas.copy", "nv_tileas.convert_layout", "nv_tileaa.dot", "nv_tileas.async.dot", "nv_tileas.async.wait"),
     *("nv_tileas.async.pipeline.produce_one", "nv_tileas.async.pipeline.produce_one_async"),
     "nv_tileas.async.pipeline.producer_acquire",
     *("nv_tileaa.load", "nv_tileaa.gather_load", "nv_tileaa.tiled_atomic_rmw"),

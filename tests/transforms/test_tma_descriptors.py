@@ -309,7 +309,7 @@ UNFIT = {
     "by boxes of (64, 8), swizzled by 32": COPIES.replace("64, 16>, swizzle = ", "64, 8>, swizzle = "),
     "has an argument 'a' that has a swizzle of 48 bytes": UNSWIZZLED,
     "has an argument 'd' that is a descriptor of nothing": COPIES.replace("@f(", f"@f(%d: {DESC}, "),
-    "is not waited for at once": re.sub(r"nv_tileas.async.wait (%\d+) : .*\n(    \} : )", r"\2", COPIES),
+    "is not waited for": re.sub(r"nv_tileas.async.wait (%\d+) : .*\n(    \} : )", r"\2", COPIES),
 }  # fmt: skip
 """What the passes down to threads say -> tiles whose copies they do not take."""
 

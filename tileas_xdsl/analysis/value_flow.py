@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from xdsl.dialects import arith, cf, scf
-from xdsl.ir import Operation, SSAValue, Use
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue, Use
 
 
 def carried_to(use: Use) -> Sequence[SSAValue] | None:
@@ -49,6 +49,23 @@ def _yielded_to(terminator: scf.YieldOp, index: int) -> Sequence[SSAValue] | Non
             return (branch.results[index],)
         case _:
             return None
+
+
+def handed_by(value: SSAValue) -> list[tuple[SSAValue, Operation]] | None:
+    """What a counted loop or a branch makes `value` of, and the op that hands it on; None for other values."""
+    if isinstance(value, BlockArgument):
+        loop, number = value.block.parent_op(), value.index - 1
+    else:
+        assert isinstance(value, OpResult)
+        loop, number = value.op, value.index
+    if isinstance(loop, scf.IfOp):
+        ends = [region.block.last_op for region in loop.regions]
+        return [(end.operands[number], end) for end in ends if end is not None]
+    if not isinstance(loop, scf.ForOp) or number < 0:
+        return None
+    end = loop.body.block.last_op
+    assert end is not None
+    return [(loop.iter_args[number], loop), (end.operands[number], end)]
 
 
 class Families:

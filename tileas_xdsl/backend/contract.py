@@ -138,6 +138,11 @@ class KernelContract:
     parameters: tuple[Parameter, ...] = ()
     programs: tuple[ProgramAxis | None, ...] | None = None
     """Where the grid follows from the arrays, its axes (None: one program); None where the caller says the grid."""
+    persistent_blocks: int | None = None
+    """
+    Where each block computes many programs, so many blocks are launched for each multiprocessor, along x, but no more
+    than there are programs; None where each block computes one.
+    """
 
     def as_data(self) -> dict[str, Any]:
         """The contract as it stands in the file."""
@@ -145,6 +150,7 @@ class KernelContract:
         programs = None
         if self.programs is not None:
             programs = [axis.as_data() if axis is not None else None for axis in self.programs]
+        lasting = {} if self.persistent_blocks is None else {"persistent_blocks": self.persistent_blocks}
         return {
             "name": self.name,
             "grid": "any",
@@ -153,6 +159,7 @@ class KernelContract:
             "dynamic_shared_bytes": dynamic,
             "parameters": [parameter.as_data() for parameter in self.parameters],
             "programs": programs,
+            **lasting,
         }
 
     @classmethod
@@ -174,6 +181,7 @@ def _contract(data: Mapping[str, Any]) -> KernelContract:
         dynamic_shared_bytes=dynamic if isinstance(dynamic, int) else None,
         parameters=tuple(_parameter(each) for each in data["parameters"]),
         programs=axes,
+        persistent_blocks=data.get("persistent_blocks"),
     )
 
 

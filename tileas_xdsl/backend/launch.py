@@ -30,6 +30,8 @@ from tileas_xdsl.dialects.upstream import address_space
 
 TYPE = "tileas.type"
 """The attribute of a kernel's argument that says the type of a buffer."""
+PERSISTENT = "tileas.persistent"
+"""The attribute of a kernel whose blocks compute many programs: how many of them a multiprocessor holds."""
 SHARED_BYTES = "tileas.shared_bytes"
 """The attribute of a kernel that says how much shared memory of open size it needs."""
 
@@ -43,13 +45,14 @@ def contracts_of(module: ModuleOp) -> Iterator[KernelContract]:
                 name=op.sym_name.data,
                 block=_dimensions(op.attributes.get("nvvm.reqntid")),
                 cluster=_dimensions(op.attributes.get("nvvm.cluster_dim")),
-                dynamic_shared_bytes=_needed(op) if dynamic else 0,
+                dynamic_shared_bytes=_number(op, SHARED_BYTES) if dynamic else 0,
                 parameters=tuple(_parameters(op)),
+                persistent_blocks=_number(op, PERSISTENT),
             )
 
 
-def _needed(op: llvm.FuncOp) -> int | None:
-    said = op.attributes.get(SHARED_BYTES)
+def _number(op: llvm.FuncOp, name: str) -> int | None:
+    said = op.attributes.get(name)
     return cast("IntegerAttr[Any]", said).value.data if isinstance(said, IntegerAttr) else None
 
 

@@ -11,6 +11,7 @@ import operator
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, cast
 
 from tileas_xdsl.backend.contract import BUFFER_ALIGNMENT, Buffer, KernelContract, Number, Parameter, Pointer, TensorMap
@@ -187,6 +188,23 @@ def grid_of(contract: KernelContract, asked: Any, arguments: Bound) -> Grid:
         return _checked(contract, _derived(contract, arguments))
     if callable(asked):
         asked = asked(dict(arguments.values))
+    grid = _given(contract, asked)
+    if contract.persistent_blocks is not None and grid != (
+        derived := _checked(contract, _derived(contract, arguments))
+    ):
+        counts = " x ".join(map(str, derived))
+        raise ArgumentError(f"@{contract.name} computes the {counts} programs of its arrays: leave out the grid")
+    return grid
+
+
+def launched(contract: KernelContract, grid: Grid, multiprocessors: int) -> Grid:
+    """The blocks that are launched for the programs of a grid: as many as have room, where each computes many."""
+    if contract.persistent_blocks is None:
+        return grid
+    return min(prod(grid), contract.persistent_blocks * multiprocessors), 1, 1
+
+
+def _given(contract: KernelContract, asked: Any) -> Grid:
     numbers: list[Any] = list(cast("Sequence[Any]", asked)) if isinstance(asked, Sequence) else [asked]
     if not 1 <= len(numbers) <= 3:
         raise ArgumentError(f"a grid has 1 to 3 extents, not {len(numbers)}")

@@ -32,6 +32,7 @@ from tileas_xdsl.kernels.binding import (
     bound,
     grid_of,
     in_order,
+    launched,
     names_of,
     number_in,
     number_of,
@@ -43,6 +44,8 @@ from tileas_xdsl.targets.chips import runs_on
 PIP_COMMAND = "pip install 'tileas-xdsl[gpu]'"
 MOST_THREADS, MOST_SHARED = 1, 97
 """`CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK`, `_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN`"""
+MULTIPROCESSORS = 16
+"""`CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`"""
 MAJOR, MINOR = 75, 76
 DYNAMIC_SHARED = 8
 """`CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`"""
@@ -162,6 +165,7 @@ class Device:
     capability: tuple[int, int]
     threads: int
     shared_bytes: int
+    multiprocessors: int
 
 
 @cache
@@ -173,11 +177,11 @@ def device(number: int) -> Device:
         raise GPUError(f"there is no GPU {number} here: {_text(driver, int(status))}")
     context = _call("?", "cuDevicePrimaryCtxRetain", handle)
     words = driver.CUdevice_attribute
-    major, minor, threads, shared = (
+    major, minor, *others = (
         int(_call("?", "cuDeviceGetAttribute", words(attribute), handle))
-        for attribute in (MAJOR, MINOR, MOST_THREADS, MOST_SHARED)
+        for attribute in (MAJOR, MINOR, MOST_THREADS, MOST_SHARED, MULTIPROCESSORS)
     )
-    return Device(number, context, (major, minor), threads, shared)
+    return Device(number, context, (major, minor), *others)
 
 
 def described_device(number: int) -> str:
@@ -257,6 +261,8 @@ class Launchable:
         """Launch; where the thread is in another context, the driver says so, and it gets that of the GPU."""
         name, room = self._contract.name, ctypes.addressof(pointers)
         _require_use()
+        if self._contract.persistent_blocks is not None:
+            grid = launched(self._contract, grid, device(number).multiprocessors)
         (status,) = _driver().cuLaunchKernel(function, *grid, *self._shape, stream, room, 0)
         if int(status) in OF_ANOTHER_CONTEXT:
             _call(name, "cuCtxSetCurrent", device(number).context)

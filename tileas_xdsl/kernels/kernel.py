@@ -28,11 +28,11 @@ from tileas_xdsl.backend.present_gpu import present_chip
 from tileas_xdsl.backend.ptxas import AssemblerError, assemble, find_ptxas
 from tileas_xdsl.checker.verdict import checking
 from tileas_xdsl.checker.verdict.report import Report
-from tileas_xdsl.kernels.binding import Bound, Grid, bound, grid_of
+from tileas_xdsl.kernels.binding import Bound, Grid, bound, grid_of, launched
 from tileas_xdsl.kernels.cache import Cache
 from tileas_xdsl.kernels.compiling import Compiled, Program, Request, compiled, program_in, stages_of
 from tileas_xdsl.kernels.gpu import Launchable
-from tileas_xdsl.kernels.on_machine import KernelRun, Level, host_arrays, run_on_machine
+from tileas_xdsl.kernels.on_machine import MULTIPROCESSORS, KernelRun, Level, host_arrays, run_on_machine
 from tileas_xdsl.kernels.records import CodeReport, ThreadsVerdict
 from tileas_xdsl.machine.arguments import ArgumentError, Arguments, find_function, fixed_numbers, named_arguments
 from tileas_xdsl.tabular import Tabular, table_html
@@ -156,7 +156,9 @@ class Kernel(Tabular):
             own = host_arrays(passed)
             self._launchable.run(replace(passed, values={**passed.values, **own}), extents)
             return KernelRun("gpu", own)
-        module = self.module if level == "tiles" else self.threads
+        module = self.module
+        if level == "threads":
+            module, extents = self.threads, launched(self.contract, extents, MULTIPROCESSORS)
         return run_on_machine(module, self.name, passed, extents, order=order, seed=seed)
 
     def __getitem__(self, grid: Any) -> Launch:

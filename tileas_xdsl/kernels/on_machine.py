@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
+from tileas_xdsl.dialects.array_numbers import numbers_of
 from tileas_xdsl.kernels.binding import Bound, Grid, array_name
 from tileas_xdsl.machine.arguments import ArgumentError, argument_names, find_function, numbers_of_block
 from tileas_xdsl.machine.core.violations import Violation
@@ -24,6 +25,8 @@ from tileas_xdsl.machine.running import array_row, run
 from tileas_xdsl.tabular import Tabular
 
 Level = Literal["tiles", "threads"]
+MULTIPROCESSORS = 2
+"""Of the machine, for kernels that launch as many blocks as there is room for."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,9 @@ def run_on_machine(
     own = host_arrays(arguments)
     given: dict[str, Any] = {**arguments.numbers, **own}
     function, body = find_function(module, name)
-    passed = {argument: given[array_name(argument, list(given))] for argument in argument_names(body)}
+    computed = numbers_of(function)
+    names = [name for place, name in enumerate(argument_names(body)) if place not in computed]
+    passed = {argument: given[array_name(argument, list(given))] for argument in names}
     violations: list[Violation] = []
     for numbers, programs in _turns(numbers_of_block(function), grid):
         outcome = run(module, name, {**passed, **numbers}, order=order, seed=seed, programs=programs)

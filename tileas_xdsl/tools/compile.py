@@ -84,6 +84,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dynamic-persistent", action="store_true", help="let a block compute one program of the grid after the other"
     )
     parser.add_argument(
+        "--persistent",
+        action="store_true",
+        help="launch as many blocks as there is room for, and let each compute every n-th program",
+    )
+    parser.add_argument(
         "--blocks", type=int, default=1, metavar="N", help="blocks that a multiprocessor holds at a time (default: 1)"
     )
     parser.add_argument(
@@ -138,6 +143,7 @@ def _compile(arguments: argparse.Namespace) -> int:
         num_stages=arguments.num_stages,
         sub_tiles=arguments.sub_tiles,
         dynamic_persistent=arguments.dynamic_persistent,
+        persistent=arguments.persistent,
         blocks=arguments.blocks,
         under_load=arguments.under_load,
         group_programs=arguments.group_programs,
@@ -187,6 +193,8 @@ class Options:
     """The most stages."""
     sub_tiles: int = 1
     dynamic_persistent: bool = False
+    persistent: bool = False
+    """Whether as many blocks are launched as there is room for, each for many programs."""
     blocks: int = 1
     """That a multiprocessor holds at a time: they share its registers and its memory."""
     under_load: bool = False
@@ -215,6 +223,7 @@ class Options:
             unspecialized_pipeline_num_stages=self.num_stages,
             sub_tiles=self.sub_tiles,
             dynamic_persistent=self.dynamic_persistent,
+            persistent=self.persistent,
             blocks=self.blocks,
             under_load=self.under_load,
             group_programs=self.group_programs,

@@ -31,6 +31,43 @@ func.func @in_a_loop(%x: tensor<64x64xf32, #acc>, %c: memref<?x?xf32>, %n: index
 // CHECK:         nv_tileas.convert_layout
 // CHECK-NEXT:    nv_tileaa.tiled_store {{.*}} #nv_tileas.layout<rmem,
 
+// Behind a loop, the next turn waits for it before the memory is used again.
+func.func @behind_a_loop(%x: tensor<64x64xf32, #acc>, %c: memref<?x?xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %n step %c1 {
+    %z = scf.for %k = %c0 to %n step %c1 iter_args(%s = %x) -> (tensor<64x64xf32, #acc>) {
+      %t = arith.addf %s, %x : tensor<64x64xf32, #acc>
+      scf.yield %t : tensor<64x64xf32, #acc>
+    }
+    %y = nv_tileas.convert_layout %z : (tensor<64x64xf32, #acc>) -> tensor<64x64xf32, #wide>
+    nv_tileaa.tiled_store %c[%i, %i], %y : (memref<?x?xf32>, tensor<64x64xf32, #wide>, index, index) -> ()
+  }
+  func.return
+}
+// CHECK-LABEL: func.func @behind_a_loop
+// CHECK:         %y = nv_tileas.alloc_tensor
+// CHECK-NEXT:    nv_tileas.copy %z, %y
+// CHECK-NEXT:    nv_tileaa.tiled_store {{.*}} #nv_tileas.layout<smem,
+
+// In a branch, not every turn stores.
+func.func @in_a_branch(%x: tensor<64x64xf32, #acc>, %c: memref<?x?xf32>, %n: index, %b: i1) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %n step %c1 {
+    scf.for %k = %c0 to %n step %c1 {
+    }
+    scf.if %b {
+      %y = nv_tileas.convert_layout %x : (tensor<64x64xf32, #acc>) -> tensor<64x64xf32, #wide>
+      nv_tileaa.tiled_store %c[%i, %i], %y : (memref<?x?xf32>, tensor<64x64xf32, #wide>, index, index) -> ()
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: func.func @in_a_branch
+// CHECK:         nv_tileas.convert_layout
+// CHECK-NEXT:    nv_tileaa.tiled_store {{.*}} #nv_tileas.layout<rmem,
+
 // The array is read, too, by another proxy.
 func.func @read_too(%x: tensor<64x64xf32, #acc>, %c: memref<?x?xf32>, %i: index) -> tensor<64x64xf32, #wide> {
   %old = nv_tileaa.tiled_load %c[%i, %i] : (memref<?x?xf32>, index, index) -> tensor<64x64xf32, #wide>

@@ -7,7 +7,7 @@ engine.
     async.tiled_load .., %tile      threads write, by copies that go on until they are waited for
     async.dot %tile, %b, %acc       the tensor core reads, until the product is waited for, and adds to tensor memory
     copy %sum -> registers          threads read tensor memory, each warp its own lanes
-    async.tiled_tma_store ..        one thread lets an engine read, and waits for that
+    async.tiled_tma_store ..        one thread lets an engine read, until it has waited for that
     tiled_load, tiled_store         threads read or write a tile of an array, each what it holds
 
 Barriers in memory hand slots of rings over, so threads need not wait for each other there. But engines reach memory by
@@ -34,6 +34,7 @@ from tileas_xdsl.analysis.threads.liveness import REARRANGES, agent_of, names_be
 from tileas_xdsl.analysis.threads.places import OTHER_SLOT, Place, place_of, webs_of
 from tileas_xdsl.analysis.threads.products import reads_shared_memory
 from tileas_xdsl.analysis.threads.rings import Rings, Slots
+from tileas_xdsl.analysis.threads.stores import stores_behind, waits_at_once
 from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
 from tileas_xdsl.dialects.cute import CuteAtomAttr
 from tileas_xdsl.dialects.nv_tileaa.atomics import GatherLoadOp, TiledAtomicRmwOp
@@ -48,6 +49,7 @@ from tileas_xdsl.dialects.nv_tileas.memory import AsyncTiledLoadOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import PipelineYieldOp, ProduceOneAsyncOp, ProduceOneOp, ProducerAcquireOp
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp, CopyOp, ViewOp
 from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaStoreOp
+from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.interfaces import enclosing_function
 from tileas_xdsl.layouts.distributed import WARP, WARP_SIZE, spare_bits
 from tileas_xdsl.layouts.linear import LinearLayout
@@ -388,7 +390,15 @@ def _product(accesses: Accesses, op: DotOp | AsyncDotOp) -> Iterator[Access]:
 
 
 def _tma_store(accesses: Accesses, op: TiledTmaStoreOp) -> Iterator[Access]:
-    yield from accesses.of_place(op, op.source, writes=False, proxy=Proxy.ASYNC)
+    goes_on = not waits_at_once(op)
+    yield from accesses.of_place(op, op.source, writes=False, proxy=Proxy.ASYNC, under_way=goes_on)
+
+
+def _await_stores(accesses: Accesses, op: AsyncWaitOp) -> Iterator[Access]:
+    """One thread has waited for the stores that it has started: the others do not know yet that they are over."""
+    for store in (each for each in stores_behind(op.token) if not waits_at_once(each)):
+        for access in accesses.of_place(op, store.source, writes=False):
+            yield replace(access, span=Span.FIRST)
 
 
 def _fill(accesses: Accesses, op: ProduceOp) -> Iterator[Access]:
@@ -419,6 +429,7 @@ RULES: dict[type[Operation], Rule] = {
     DotOp: _product,
     AsyncDotOp: _product,
     TiledTmaStoreOp: _tma_store,
+    AsyncWaitOp: _await_stores,
     ProduceOneOp: _fill,
     ProduceOneAsyncOp: _fill,
     ProducerAcquireOp: _acquire,

@@ -26,7 +26,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tileas_xdsl.analysis.forward_flow import Arrival, FlowClient, analyse
 from tileas_xdsl.analysis.induction import constant_integer
@@ -36,12 +36,14 @@ from tileas_xdsl.analysis.threads.liveness import agent_of
 from tileas_xdsl.analysis.threads.places import Place, place_of
 from tileas_xdsl.analysis.threads.products import Underway, is_in_tensor_memory, reads_shared_memory, tokens_in_scope
 from tileas_xdsl.analysis.threads.rings import Slots
+from tileas_xdsl.analysis.threads.stores import stores_behind
 from tileas_xdsl.analysis.threads.teams import is_of_one_warp
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.memory import AsyncTiledLoadOp
+from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaStoreOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op, BarrierOp, SyncWarpOp
 from tileas_xdsl.dialects.nvvm.fence import FenceProxyOp
@@ -296,6 +298,9 @@ class _Walk(FlowClient[_State]):
         match op:
             case AsyncWaitOp() if isinstance(op.token.owner, AsyncTiledLoadOp):
                 return state.mapped(lambda access: _over(access, isinstance(access.op, AsyncTiledLoadOp)))
+            case AsyncWaitOp() if stores_behind(op.token):
+                agent = agent_of(op)
+                return state.mapped(lambda access: _over(access, _is_store_of(agent, access.op)))
             case AsyncWaitOp():
                 return self._behind_wait(state, op.token, op)
             case DotOp() if reads_shared_memory(op):
@@ -383,6 +388,11 @@ def _counted(access: Access, op: Operation, slots: Slots) -> Access:
     if access.object != slots or access.handed_over > slots.depth:
         return access
     return replace(access, barrier=access.barrier or op, handed_over=access.handed_over + 1)
+
+
+def _is_store_of(agent: Region | None, op: Operation) -> bool:
+    """Whether an op is a store by TMA of this agent: one thread waits for all that it has started."""
+    return isinstance(op, TiledTmaStoreOp) and agent_of(op) is agent
 
 
 def _is_barrier(op: Operation) -> bool:

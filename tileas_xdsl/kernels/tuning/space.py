@@ -23,7 +23,16 @@ from tileas_xdsl.tools.compile import Options
 from tileas_xdsl.tools.errors import InputError
 
 OPTIONS = (
-    *("strategy", "num_stages", "sub_tiles", "dynamic_persistent", "blocks", "under_load", "group_programs"),
+    *(
+        "strategy",
+        "num_stages",
+        "sub_tiles",
+        "dynamic_persistent",
+        "persistent",
+        "blocks",
+        "under_load",
+        "group_programs",
+    ),
     *("num_warps", "threads"),
 )
 """The options of `tileas.compile` that a space may vary."""
@@ -89,7 +98,7 @@ def _require(name: str, value: Any) -> None:
     if name == "strategy":
         if value not in get_args(Strategy):
             raise InputError([f"error: there is no strategy '{value}'; choose one of {', '.join(get_args(Strategy))}"])
-    elif name in ("dynamic_persistent", "under_load"):
+    elif name in ("dynamic_persistent", "persistent", "under_load"):
         if not isinstance(value, bool):
             raise InputError([f"error: {name} is True or False, not {value!r}"])
     elif type(value) is not int or value < (0 if name == "group_programs" else 1):

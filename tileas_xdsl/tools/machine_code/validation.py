@@ -24,7 +24,9 @@ import numpy as np
 from xdsl.dialects.builtin import IndexType, IntegerType, MemRefType, ModuleOp
 from xdsl.ir import Attribute, Operation, Region
 
+from tileas_xdsl.analysis.memory.program_axes import program_axes
 from tileas_xdsl.analysis.thread_blocks import block_shape_of
+from tileas_xdsl.backend.launch import PERSISTENT
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Report, Verdict
 from tileas_xdsl.machine.arguments import ArgumentError, argument_names, find_function, public_functions
@@ -34,8 +36,8 @@ from tileas_xdsl.machine.running import Outcome, run
 
 TRIPS = (0, 1, 3)
 """What integer arguments are."""
-EXTENT = 512
-"""Of each axis of an array whose type leaves it open."""
+EXTENT, EXTENT_OF_MANY = 512, 256
+"""Of each axis of an array whose type leaves it open; and where all programs that write it are run."""
 CLOSE = 2.0**-9
 """How far floats may be apart, relatively and absolutely: threads add in another order than tiles."""
 COORDINATE_BYTES = 4
@@ -138,17 +140,22 @@ _DEFECT = "this is a defect of tileas; please report it with the file"
 
 def _compare(tiles: ModuleOp, threads: ModuleOp, found: Worth, seconds: float) -> None:
     """Run both levels at each of the trip counts, for as long as there is time."""
-    _, body = find_function(tiles, found.kernel)
+    function, body = find_function(tiles, found.kernel)
+    is_persistent = PERSISTENT in find_function(threads, found.kernel)[0].attributes
     end = time.process_time() + seconds
     for trips in TRIPS if has_trips(body) else TRIPS[:1]:
-        given = made_up(body, trips)
+        given = made_up(body, trips, extent=EXTENT_OF_MANY if is_persistent else EXTENT)
+        programs = _programs(function, body, given) if is_persistent else None
         outcomes: list[Outcome] = []
         for level in (tiles, threads):
             left = end - time.process_time()
             if left <= 0:
                 return
-            handed = handed_over(given, find_function(level, found.kernel)[1])
-            outcomes.append(run(level, found.kernel, handed, order="random", seed=trips, timeout=left))
+            handed, grid = (
+                handed_over(given, find_function(level, found.kernel)[1]),
+                programs if level is tiles else None,
+            )
+            outcomes.append(run(level, found.kernel, handed, order="random", seed=trips, timeout=left, programs=grid))
         expected, computed = outcomes
         if expected.violations or not expected.finished:
             return
@@ -159,6 +166,12 @@ def _compare(tiles: ModuleOp, threads: ModuleOp, found: Worth, seconds: float) -
         if not computed.finished:
             return
         found.compared += (trips,)
+
+
+def _programs(function: Operation, body: Region, given: Mapping[str, Any]) -> list[int]:
+    """How many programs write the arrays that are given: one block of a persistent kernel computes all of them."""
+    names, axes = argument_names(body), program_axes(function) or ()
+    return [-(-given[names[axis.argument]].shape[axis.dimension] // axis.extent) if axis else 1 for axis in axes]
 
 
 def _kinds(body: Region) -> Sequence[Attribute]:
@@ -205,7 +218,8 @@ def _array(body: Region, name: str, kind: Attribute, sizes: tuple[int, int], dra
 def handed_over(given: Mapping[str, Any], body: Region) -> dict[str, Any]:
     """Copies of arguments for one level: an array that TMA copies and threads access is handed over twice, as one."""
     own = {name: copy(value) for name, value in given.items()}
-    return {name: own[name if name in own else MAP.sub("", name)] for name in argument_names(body)}
+    names = [(name, name if name in own else MAP.sub("", name)) for name in argument_names(body)]
+    return {name: own[stem] for name, stem in names if stem in own}  # others the machine computes of arrays
 
 
 def differences(expected: Outcome, computed: Outcome, close: float | None = None) -> Iterator[str]:

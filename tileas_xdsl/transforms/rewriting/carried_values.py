@@ -26,6 +26,15 @@ Names = str | Sequence[str | None] | None
 """Name hints of new arguments and results: one for all, one for each, or none."""
 
 
+def loop_over(first: SSAValue, end: SSAValue, step: SSAValue, ops: Sequence[Operation]) -> scf.ForOp:
+    """A counted loop that carries nothing, with `ops` for its body, which leave their block; it stands nowhere yet."""
+    body = Block(arg_types=[first.type])
+    for op in ops:
+        op.detach()
+    body.add_ops([*ops, scf.YieldOp()])
+    return scf.ForOp(first, end, step, [], body)
+
+
 def carry_through(op: Operation, entering: Sequence[SSAValue], body: Body, names: Names = None) -> list[SSAValue]:
     """
     Rebuild `op` (an `scf.for`, `while`, `if`, `index_switch` or `execute_region`) so that it carries values; returns

@@ -28,6 +28,7 @@ from xdsl.utils.exceptions import PassFailedException
 
 from tileas_xdsl.dialects.nv_tileaa.control import GetNumProgramsOp, GetProgramIdOp
 from tileas_xdsl.interfaces import functions_in
+from tileas_xdsl.transforms.rewriting.grid_order import in_groups
 
 ROWS, COLUMNS = 0, 1
 """The axes of a grid whose programs are put in another order."""
@@ -82,14 +83,8 @@ def _regroup(query: GetProgramIdOp, rows: int) -> None:
     made = _Numbers(query)
     across, down = made.programs(COLUMNS), made.programs(ROWS)
     number = made(arith.AddiOp, made(arith.MuliOp, made.id(COLUMNS), down), made.id(ROWS))
-    of_group = made(arith.MuliOp, made.constant(rows), across)
-    first = made(arith.MuliOp, made(arith.DivUIOp, number, of_group), made.constant(rows))
-    height = made(arith.MinUIOp, made(arith.SubiOp, down, first), made.constant(rows))
-    inside = made(arith.RemUIOp, number, of_group)
-    if query.axis.value.data == ROWS:
-        found = made(arith.AddiOp, first, made(arith.RemUIOp, inside, height))
-    else:
-        found = made(arith.DivUIOp, inside, height)
+    row, column = in_groups(number, (down, across), rows, made)
+    found = row if query.axis.value.data == ROWS else column
     found.name_hint = query.result.name_hint
     Rewriter.replace_op(query, [], [found])
 

@@ -12,20 +12,29 @@ LowerTMALoadStoreToAsync: tiles that TMA loads and stores become copies by descr
     tiled_store %y[%i, %j], %t {TMA}                  ->   %done = async.tiled_tma_store %map[%i * 128, %j * 64], %t
                                                            async.wait %done
 
+    scf.for {                                              %t = alloc_tensor
+      %t = alloc_tensor                                    %last = scf.for iter_args(%before = create_none) {
+      copy %held, %t                                  ->     async.wait %before
+      tiled_store %y[%i, %j], %t {TMA}                       copy %held, %t
+    }                                                        %done = async.tiled_tma_store %map[..], %t
+                                                             scf.yield %done
+                                                           }
+                                                           async.wait %last
+
 Coordinates of a tile count tiles, those of a copy elements. The bytes of all copies into a slot are what the barrier of
 the slot expects. `tileas-attach-tma-desc-args` makes arguments of the descriptors. (PTX ISA, "cp.async.bulk.tensor".)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects import arith
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, i32, i64
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -34,13 +43,15 @@ from tileas_xdsl.analysis.threads.filling import filled_with, is_by_tma
 from tileas_xdsl.analysis.threads.tiles import tile_of
 from tileas_xdsl.diagnostics import Diagnostic, Severity, rewrite_each
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp, TiledStoreOp
+from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomAttr, SwizzleMode, SwizzleModeAttr
 from tileas_xdsl.dialects.nv_tileas.pipeline import ProduceOneAsyncOp
-from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp
+from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, CopyOp
 from tileas_xdsl.dialects.nv_tileas.tma import MakeTiledTmaDescOp, TiledTmaLoadOp, TiledTmaStoreOp
-from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
+from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, CreateNoneOp
 from tileas_xdsl.dialects.tensor_maps import TensorMap, TensorMapError
 from tileas_xdsl.dialects.tiles.functions import KernelFunction
+from tileas_xdsl.transforms.rewriting.carried_values import carry_through
 from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import is_stored_by_tma, map_of
 
 HOST_COUNT, DEVICE_COUNT = "tmaHostNum", "tmaDeviceNum"
@@ -238,10 +249,12 @@ def _load(copy: TensorCopy, descriptor: MakeTiledTmaDescOp) -> None:
 
 def _store(copy: TensorCopy, descriptor: MakeTiledTmaDescOp) -> None:
     store = copy.access
+    assert isinstance(store, TiledStoreOp)
     tile = tile_of(store.value.type)
     assert descriptor.atom is not None
     assert descriptor.tma_idx is not None
     assert tile is not None
+    staged = _staged_in_loops(store)
     made = TiledTmaStoreOp(
         descriptor.descriptor,
         store.value,
@@ -249,7 +262,64 @@ def _store(copy: TensorCopy, descriptor: MakeTiledTmaDescOp) -> None:
         descriptor.atom,
         properties={"tmaIdx": descriptor.tma_idx},
     )
-    Rewriter.replace_op(store, [made, AsyncWaitOp(made.done)], [])
+    if staged is None:
+        Rewriter.replace_op(store, [made, AsyncWaitOp(made.done)], [])
+        return
+    Rewriter.replace_op(store, made, [])
+    _wait_in_next_turn(made, staged)
+
+
+@dataclass(frozen=True)
+class _Staged:
+    """A tile that is staged and stored once in each turn of counted loops."""
+
+    tile: AllocTensorOp
+    first: CopyOp
+    """The op that begins to fill it."""
+    loops: Sequence[scf.ForOp]
+    """Around its store, the innermost first."""
+
+
+def _staged_in_loops(store: TiledStoreOp) -> _Staged | None:
+    """What is known of the tile of a store; None where it stands in no loop, or something else uses its tile, too."""
+    tile, loops, around = store.value.owner, list[scf.ForOp](), store.parent_op()
+    while isinstance(around, scf.ForOp):
+        loops.append(around)
+        around = around.parent_op()
+    if not loops or not isinstance(around, KernelFunction | AgentSwitchOp) or not isinstance(tile, AllocTensorOp):
+        return None
+    fills = [use.operation for use in store.value.uses if use.operation is not store]
+    if tile.parent is not store.parent or len(fills) != 1 or not isinstance(fill := fills[0], CopyOp):
+        return None
+    is_before = fill.parent is store.parent and fill.is_before_in_block(store)
+    return _Staged(tile, fill, loops) if is_before and not tile.operands else None
+
+
+def _wait_in_next_turn(store: TiledTmaStoreOp, staged: _Staged) -> None:
+    """Let threads go on behind a store: they wait for it before they fill its tile again, and behind the loops."""
+    Rewriter.insert_op(AsyncWaitOp(store.done), InsertPoint.before(staged.first))
+    wait = staged.first.prev_op
+    assert isinstance(wait, AsyncWaitOp)
+    token: SSAValue = store.done
+    outermost = staged.loops[-1]
+    staged.tile.detach()
+    none = CreateNoneOp(store.done.type)
+    none.result.name_hint = "none"
+    Rewriter.insert_op([staged.tile, none], InsertPoint.before(outermost))
+
+    def carried(inner: Sequence[scf.ForOp]) -> Callable[[Block, Sequence[SSAValue]], Sequence[SSAValue]]:
+        def body(_: Block, entering: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            if inner:
+                return carry_through(inner[-1], entering, carried(inner[:-1]), "stored")
+            wait.operands[0] = entering[0]
+            return [token]
+
+        return body
+
+    (last,) = carry_through(outermost, [none.result], carried(staged.loops[:-1]), "stored")
+    behind = last.owner
+    assert isinstance(behind, Operation)
+    Rewriter.insert_op(AsyncWaitOp(last), InsertPoint.after(behind))
 
 
 def _coordinates(access: Access, extents: Sequence[int]) -> list[SSAValue]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from math import prod
 from typing import cast
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, FixedBitwidthType, MemRefType, NoneAttr, TensorType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import Rewriter
@@ -38,6 +39,7 @@ from tileas_xdsl.layouts.forms import Swizzled
 from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.layouts.moves import is_memory, moves
 from tileas_xdsl.layouts.staging import store_staging
+from tileas_xdsl.scheduling.agent_loops import is_innermost
 from tileas_xdsl.targets.chips import Feature, can
 from tileas_xdsl.transforms.tileas.materialize_convert_layout.query import Options, abilities, stays_in_registers
 
@@ -67,16 +69,21 @@ def _retargeted(store: TiledStoreOp, options: Options) -> tuple[ConvertLayoutOp,
         return None
     if store.mask is not None or store.token or bound_atom(store) is not None:
         return None
-    if not _stands_once(store) or not _goes_through_memory(op, options):
+    if not _stands_behind_loops(store) or not _goes_through_memory(op, options):
         return None
     tile = _boxed(op.source, options)
     return None if tile is None else (op, tile)
 
 
-def _stands_once(op: Operation) -> bool:
-    """Whether an op is in no loop or branch: there a store would have to be waited for before its memory is reused."""
+def _stands_behind_loops(op: Operation) -> bool:
+    """
+    Whether an op is in no branch, and in no loop but counted ones with loops of their own: it is stored behind these,
+    and the next turn waits for it before its memory is used again.
+    """
     parent = op.parent_op()
-    while isinstance(parent, AgentSwitchOp):
+    if isinstance(parent, scf.ForOp) and is_innermost(parent):
+        return False
+    while isinstance(parent, AgentSwitchOp | scf.ForOp):
         parent = parent.parent_op()
     return isinstance(parent, KernelFunction)
 

@@ -20,6 +20,7 @@ from xdsl.ir import Operation
 from tileas_xdsl.analysis.forward_flow import Arrival, FlowClient, analyse
 from tileas_xdsl.analysis.pipeline_root import PipelineRoots
 from tileas_xdsl.analysis.threads.products import is_in_tensor_memory
+from tileas_xdsl.analysis.threads.stores import stores_behind
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.memory import AsyncTiledLoadOp
@@ -37,7 +38,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ProducerAcquireOp,
     ProducerCommitOp,
 )
-from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaLoadOp, TiledTmaStoreOp
+from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaLoadOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, CreateNoneOp
 from tileas_xdsl.transforms.to_llvm.pipelines.filling import returned_rings
 
@@ -64,7 +65,7 @@ def idle_waits(function: func.FuncOp, roots: PipelineRoots) -> set[AsyncWaitOp]:
 
 
 def _is_of_product(op: AsyncWaitOp) -> bool:
-    return not isinstance(op.token.owner, AsyncTiledLoadOp | TiledTmaStoreOp)
+    return not isinstance(op.token.owner, AsyncTiledLoadOp) and not stores_behind(op.token)
 
 
 @dataclass

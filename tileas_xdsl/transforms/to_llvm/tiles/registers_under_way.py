@@ -15,7 +15,7 @@ from xdsl.dialects import scf
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from tileas_xdsl.analysis.threads.products import Product
-from tileas_xdsl.analysis.value_flow import carried_to
+from tileas_xdsl.analysis.value_flow import carried_to, handed_by
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp, ViewOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
@@ -95,27 +95,10 @@ def _makers(value: SSAValue, user: Operation) -> Iterator[tuple[Operation | None
             continue
         seen.add(way)
         value, user = way
-        handed = _handed_on(value)
+        handed = handed_by(value)
         if handed is not None:
             ways += handed
         elif isinstance(value, OpResult) and not value.op.regions:
             yield value.op, user
         else:
             yield None, user
-
-
-def _handed_on(value: SSAValue) -> list[tuple[SSAValue, Operation]] | None:
-    """What a loop or a branch makes a value of, and the op that hands it on; None for other values."""
-    if isinstance(value, BlockArgument):
-        loop, number = value.block.parent_op(), value.index - 1
-    else:
-        assert isinstance(value, OpResult)
-        loop, number = value.op, value.index
-    if isinstance(loop, scf.IfOp):
-        ends = [region.block.last_op for region in loop.regions]
-        return [(end.operands[number], end) for end in ends if end is not None]
-    if not isinstance(loop, scf.ForOp) or number < 0:
-        return None
-    end = loop.body.block.last_op
-    assert end is not None
-    return [(loop.iter_args[number], loop), (end.operands[number], end)]

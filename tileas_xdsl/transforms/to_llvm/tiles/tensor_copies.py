@@ -8,7 +8,8 @@ TMA: one thread starts the copy of a whole tile, box by box, and the bytes that 
     async.wait (async.tiled_tma_store %c_map[%i, %j], a tile of shared memory)
 
     cp.async.bulk.tensor %c_map, box[j, i], tile                     by the first thread, when all have written it
-    cp.async.bulk.commit_group; wait_group 0
+    cp.async.bulk.commit_group
+    cp.async.bulk.wait_group 0                                       where the wait stands, by the same thread
 
 The maps are arguments, which the host makes. What sticks out of the array arrives as zeros, and counts as bytes.
 (PTX ISA, "cp.async.bulk.tensor"; CUDA Driver API, `cuTensorMapEncodeTiled`.)
@@ -24,13 +25,13 @@ from xdsl.dialects.builtin import IntAttr, MemRefType, NoneAttr, StridedLayoutAt
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
+from tileas_xdsl.analysis.threads.stores import waits_at_once
 from tileas_xdsl.analysis.threads.tiles import tile_of
 from tileas_xdsl.dialects.extensions.llvm import AddrSpaceCastOp
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledStoreOp
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomFamily, bound_atom
 from tileas_xdsl.dialects.nv_tileas.layout import form_of
 from tileas_xdsl.dialects.nv_tileas.tma import MakeTiledTmaDescOp, TiledTmaLoadOp, TiledTmaStoreOp
-from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.dialects.nv_tileas.types import TmaDescriptorType
 from tileas_xdsl.dialects.nvvm.bulk import (
     CpAsyncBulkCommitGroupOp,
@@ -118,16 +119,27 @@ def _load(op: TiledTmaLoadOp, threads: Threads) -> None:
 
 @rule(TiledTmaStoreOp)
 def _store(op: TiledTmaStoreOp, threads: Threads) -> None:
-    """
-    The first thread starts the copies of a tile that all have written and fenced, and waits until they are done: then
-    its memory is free, and what has been stored is there when the kernel ends.
-    """
+    """The first thread starts the copies of a tile that all have written and fenced."""
     pointer, held = threads.of(op.descriptor), threads.tile(op.source)
 
     def build() -> None:
         for slot, coordinates in _boxes(threads, op, held):
             threads.insert(CpAsyncBulkTensorSharedCTAToGlobalOp(pointer, slot, coordinates))
         threads.insert(CpAsyncBulkCommitGroupOp())
+        if waits_at_once(op):
+            threads.insert(CpAsyncBulkWaitGroupOp(0))
+
+    by_first_thread(threads, build)
+    threads.give(op.done, Nothing())
+
+
+def await_stores(threads: Threads) -> None:
+    """
+    The first thread waits until all copies that it has started are done: then the memory of the tiles is free, and what
+    has been stored is there when the kernel ends.
+    """
+
+    def build() -> None:
         threads.insert(CpAsyncBulkWaitGroupOp(0))
 
     by_first_thread(threads, build)
@@ -155,9 +167,8 @@ def _not_attached(_op: MakeTiledTmaDescOp) -> tuple[str, str] | None:
 
 @refusal(TiledTmaStoreOp)
 def _no_store(op: TiledTmaStoreOp) -> tuple[str, str] | None:
-    waits = [use.operation for use in op.done.uses]
-    if len(waits) != 1 or waits[0] is not op.next_op or not isinstance(waits[0], AsyncWaitOp):
-        return "is not waited for at once", "wait for it by nv_tileas.async.wait, right behind it"
+    if op.done.first_use is None:
+        return "is not waited for", "wait for it by nv_tileas.async.wait, before its tile is written again or the end"
     return _no_map(op, op.source.type)
 
 

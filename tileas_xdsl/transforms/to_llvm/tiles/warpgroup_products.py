@@ -19,13 +19,13 @@ from xdsl.rewriter import Rewriter
 from xdsl.traits import is_side_effect_free
 
 from tileas_xdsl.analysis.threads.products import QUEUE, Product, is_in_tensor_memory, is_of_warpgroup
+from tileas_xdsl.analysis.threads.stores import stores_behind, waits_at_once
 from tileas_xdsl.analysis.threads.tiles import tile_of
 from tileas_xdsl.diagnostics import refuse as refuse_op
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.layout import form_of
 from tileas_xdsl.dialects.nv_tileas.memory import AsyncTiledLoadOp
-from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaStoreOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.dialects.nvvm.matrix_attributes import MMALayout, MMAShapeAttr, WGMMAType
 from tileas_xdsl.dialects.nvvm.wgmma import (
@@ -42,6 +42,7 @@ from tileas_xdsl.transforms.to_llvm.tiles.operands import Descriptors, Matrix
 from tileas_xdsl.transforms.to_llvm.tiles.register_products import multiply_registers, takes_registers
 from tileas_xdsl.transforms.to_llvm.tiles.staged import no_staging
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
+from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import await_stores
 from tileas_xdsl.transforms.to_llvm.tiles.values import Accumulators, Nothing
 
 FACTORS: dict[type[Attribute], WGMMAType] = {Float16Type: WGMMAType.F16, BFloat16Type: WGMMAType.BF16}
@@ -53,8 +54,10 @@ FACTORS: dict[type[Attribute], WGMMAType] = {Float16Type: WGMMAType.F16, BFloat1
 
 @rule(AsyncWaitOp)
 def _wait(op: AsyncWaitOp, threads: Threads) -> None:
-    if isinstance(op.token.owner, TiledTmaStoreOp):
-        return  # One thread has waited for its copies, and the token stays with it.
+    if stores := stores_behind(op.token):
+        if not all(map(waits_at_once, stores)):
+            await_stores(threads)
+        return
     if isinstance(op.token.owner, AsyncTiledLoadOp):
         await_loads(threads)
         return

@@ -1,0 +1,44 @@
+"""
+Tiles that TMA stores while the threads go on: which waits are for them.
+
+    scf.for .. iter_args(%before = %none) {
+      async.wait %before                          the memory of the tile is free from here on
+      copy %held, %tile
+      %done = async.tiled_tma_store .., %tile
+      scf.yield %done
+    }
+    async.wait %last                              and the kernel may end
+
+One thread of an agent starts all its copies, and waits for all of them at once.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects import scf
+from xdsl.ir import Operation, SSAValue
+
+from tileas_xdsl.analysis.value_flow import handed_by
+from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaStoreOp
+from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
+
+
+def waits_at_once(store: TiledTmaStoreOp) -> bool:
+    """Whether nothing but the wait right behind a store takes its token."""
+    users = [use.operation for use in store.done.uses]
+    return len(users) == 1 and users[0] is store.next_op and isinstance(users[0], AsyncWaitOp)
+
+
+def stores_behind(token: SSAValue) -> list[TiledTmaStoreOp]:
+    """The stores whose token a token may be, through loops and branches."""
+    found: list[TiledTmaStoreOp] = []
+    ways, seen = [token], set[SSAValue]()
+    while ways:
+        value = ways.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if isinstance(value.owner, TiledTmaStoreOp):
+            found.append(value.owner)
+        elif not isinstance(value.owner, Operation) or isinstance(value.owner, scf.ForOp | scf.IfOp):
+            ways += [source for source, _ in handed_by(value) or ()]
+    return found
