@@ -131,7 +131,7 @@ TURNED = """
 def test_a_tile_that_is_seen_with_other_coordinates_has_the_same_bytes() -> None:
     seen = "%t = nv_tileaa.permute %a attributes {permutation = array<i64: 1, 0>} : (!lies) -> !turned\n"
     body = made("%a") + stored("%a") + seen + read("%t").replace("!lies", "!turned")
-    assert order_of(parse(f"{TURNED}{HEAD}{body}func.return\n}}")) == "store barrier load"
+    assert order_of(parse(f"{TURNED}{HEAD}{body}func.return\n}}")) == "store barrier_of_warp load"
 
 
 def test_the_threads_of_one_warp_meet_at_a_barrier_of_the_warp() -> None:
@@ -140,6 +140,49 @@ def test_the_threads_of_one_warp_meet_at_a_barrier_of_the_warp() -> None:
     module = parse(f"{text}func.return\n}}")
     assert order_of(module) == "store barrier_of_warp load"
     assert order_of(run_passes(module, PASSES)) == "store barrier_of_warp load"
+
+
+OTHER_LANES = """
+!lanes = tensor<16x16xf32, #nv_tileas.layout<rmem, blocked<[2, 1], [2, 16], [4, 1], order = [1, 0]>>>
+!copies = tensor<16x16xf32, #nv_tileas.layout<rmem, blocked<[1, 8], [16, 2], [1, 4], order = [1, 0]>>>
+"""
+EXCHANGES = {
+    "within warps": (made("%a") + stored("%a") + read("%a", "lanes"), "store barrier_of_warp load"),
+    "by turns within warps": (
+        made("%a") + loop(stored("%a") + read("%a", "lanes")),
+        "for barrier_of_warp store barrier_of_warp load",
+    ),
+    "within warps and with others": (
+        made("%a") + stored("%a") + read("%a", "lanes") + read("%a"),
+        "store barrier load load",
+    ),
+    "with copies in other warps": (made("%a") + stored("%a") + read("%a", "copies"), "store barrier load"),
+}
+
+
+@pytest.mark.parametrize("name", EXCHANGES)
+def test_threads_that_exchange_within_warps_meet_in_warps(name: str) -> None:
+    body, expected = EXCHANGES[name]
+    assert order_of(parse(f"{OTHER_LANES}{HEAD}{body}func.return\n}}")) == expected
+
+
+BY_ROWS, BY_COLUMNS = "[1, 2], [4, 8], [4, 1]", "[4, 1], [4, 8], [1, 4]"
+
+
+@pytest.mark.parametrize(("held", "expected"), [(BY_ROWS, "barrier_of_warp"), (BY_COLUMNS, "barrier")])
+def test_elements_of_another_size_are_compared_by_their_bytes(held: str, expected: str) -> None:
+    """Four rows of 32 halves take the bytes of four rows of 16 words; eight columns of all rows do not."""
+    types = f"""
+!halves = tensor<16x32xf16, #nv_tileas.layout<smem, row_major>>
+!pairs = tensor<16x32xf16, #nv_tileas.layout<rmem, blocked<{held}, order = [1, 0]>>>
+"""
+    said = 'attributes {atom_descriptor = #cute<atom "st.shared 4 bytes">}'
+    body = "%h = nv_tileas.alloc_tensor : () -> !halves\n"
+    body += f"nv_tileas.copy %v, %h {said} : (!pairs, !halves) -> ()\n"
+    body += "%g = nv_tileas.convert_layout %h : (!halves) -> !pairs\n"
+    body += made("%a") + stored("%a") + read("%a", "lanes")
+    module = parse(f"{OTHER_LANES}{types}{HEAD.replace('%x: !rows', '%x: !rows, %v: !pairs')}{body}func.return\n}}")
+    assert order_of(module) == f"store barrier_of_warp load {expected} store barrier_of_warp load"
 
 
 PRODUCT = """
@@ -282,6 +325,14 @@ def test_a_remark_says_what_a_barrier_orders_and_for_whom() -> None:
     assert "in all threads of the block: 'nv_tileaa.tiled_store'" in remark
     assert "has written '%x', before 'nv_tileaa.tiled_load'" in remark
     assert remark.endswith("reads")
+
+
+def test_a_remark_says_where_only_warps_meet() -> None:
+    text = f"{OTHER_LANES}{HEAD}{made('%a')}{stored('%a')}{read('%a', 'lanes')}func.return\n}}"
+    with recorded_diagnostics() as said:
+        run_passes(parse(text), "tileas-place-tiles,tileas-order-accesses{remarks=true}")
+    (remark,) = [diagnostic.message for diagnostic in said]
+    assert remark.startswith("orders, in the threads of each warp of the block: 'nv_tileas.copy'")
 
 
 # Completeness ---------------------------------------------------------------------------------------------------------

@@ -51,7 +51,9 @@ from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp, CopyOp, Vi
 from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaStoreOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.interfaces import enclosing_function
+from tileas_xdsl.layouts import f2
 from tileas_xdsl.layouts.distributed import WARP, WARP_SIZE, spare_bits
+from tileas_xdsl.layouts.errors import exponent
 from tileas_xdsl.layouts.linear import LinearLayout
 
 
@@ -72,6 +74,12 @@ class Holder:
     memory: LinearLayout
     has_copies: bool
     """Whether several threads hold an element. One of them stores it, and all load it."""
+
+
+Warps = tuple[int, ...]
+"""
+Which warp touches each byte of a tile: the number of the byte, bit by bit, to the number of the warp (exclusive or).
+"""
 
 
 Object = Place | Slots | Columns | SSAValue | None
@@ -105,6 +113,10 @@ class Access:
     """Of an array: the tile that it goes to; None: any of it."""
     holder: Holder | None = None
     """None: any thread touches any byte."""
+    warps: Warps | None = None
+    """None: any warp touches any byte."""
+    warps_met: bool = False
+    """Whether the threads of each warp have met since."""
     under_way: bool = False
     """Whether it may go on until it is waited for."""
     span: Span = Span.AT_ONCE
@@ -113,6 +125,8 @@ class Access:
     handed it over."""
     handed_over: int = 0
     """How many slots of the ring the agent has handed over since; none are counted that make no difference."""
+    fenced: bool = False
+    """Of a slot that has been handed over: whether its threads have made a fence since."""
 
     def meets(self, later: Access) -> bool:
         """Whether a byte may be touched by both, in different threads, and written by one."""
@@ -120,7 +134,9 @@ class Access:
             return False
         if not _may_overlap(self.object, later.object) or self._is_product_before(later):
             return False
-        return not self._is_apart(later) and not self._is_of_the_same_threads(later)
+        if self._is_apart(later) or self._is_of_the_same_threads(later):
+            return False
+        return not (self.warps_met and self._is_of_the_same_warps(later))
 
     def _is_product_before(self, later: Access) -> bool:
         """Whether both are products on one sum in tensor memory: the tensor core makes them in order."""
@@ -141,6 +157,12 @@ class Access:
         if agent_of(self.op) is not agent_of(later.op):
             return False
         return (self.writes and later.writes) or not self.holder.has_copies
+
+    def _is_of_the_same_warps(self, later: Access) -> bool:
+        """Whether each byte is touched by the threads of one warp in both."""
+        if self.warps is None or self.warps != later.warps or agent_of(self.op) is not agent_of(later.op):
+            return False
+        return isinstance(self.object, Place) and _are_same(self.object, later.object)
 
     @property
     def names(self) -> set[SSAValue]:
@@ -197,6 +219,23 @@ def avoided_by(slot: SSAValue) -> set[SSAValue]:
             case _:
                 pass
     return found
+
+
+BYTE = 8
+
+
+def warps_of(registers: LinearLayout, memory: LinearLayout, element: int) -> Warps | None:
+    """
+    Which warp holds what lies at each byte of a tile whose elements have `element` bytes; None where an element is held
+    by several warps.
+    """
+    places = registers.into_places_of(memory)
+    inside = f2.echelon(image for place in places.input_names if place != WARP for image in places.images(place))
+    if not all([inside.add(image) for image in places.images(WARP)]):
+        return None
+    back = places.pseudo_inverse()
+    warp = back.output_names.index(WARP)
+    return (*[0] * exponent(element, "an element"), *(at[warp] for name in back.input_names for at in back.bases(name)))
 
 
 OF_ARRAYS = (TiledLoadOp, TiledStoreOp, LoadOp, GatherLoadOp, TiledAtomicRmwOp)
@@ -256,15 +295,22 @@ class Accesses:
         writes: bool,
         proxy: Proxy = Proxy.GENERIC,
         under_way: bool = False,
-        holder: Holder | None = None,
+        held: SSAValue | None = None,
+        atom: object = None,
     ) -> Iterator[Access]:
-        """The access to a tile: to its place, or to the slots where it may lie; none where it is in registers."""
+        """
+        The access to a tile: to its place, or to the slots where it may lie; none where it is in registers. Threads
+        that hold `held` of it use the instructions of `atom`.
+        """
+        holder = None if held is None else self._plain_holder(op, held, tile, atom)
+        warps = None if held is None else self._warps(op, held, tile)
         tile = seen_from(tile)
         place, slot = self._places.get(tile), frozenset[SSAValue]()
         if isinstance(tile.owner, ViewOp) and tile.owner.indices and isinstance(tile.owner.source.owner, Operation):
             place, slot = place_of(tile.owner.source.owner), frozenset([tile.owner.indices[0]])
         if place is not None:
-            yield Access(op=op, object=place, writes=writes, proxy=proxy, slot=slot, holder=holder, under_way=under_way)
+            who = Access(op=op, object=place, writes=writes, proxy=proxy, holder=holder, warps=warps)
+            yield replace(who, slot=slot, under_way=under_way)
         for slots in self.rings.of_tile(tile):
             yield Access(op=op, object=slots, writes=writes, proxy=proxy)
 
@@ -297,7 +343,7 @@ class Accesses:
         array = _array(base)
         return array if isinstance(array, BlockArgument) and array.type == base.type else None
 
-    def plain_holder(self, op: Operation, registers: SSAValue, memory: SSAValue, atom: object) -> Holder | None:
+    def _plain_holder(self, op: Operation, registers: SSAValue, memory: SSAValue, atom: object) -> Holder | None:
         """Who touches what by plain loads and stores; by `ldmatrix` and `stmatrix` lanes touch what others hold."""
         held, lies = tile_of(registers.type), tile_of(memory.type)
         if held is None or lies is None or not held.in_registers or lies.in_registers or not _is_plain(atom):
@@ -305,9 +351,19 @@ class Accesses:
         return self._holder(op, held.layout, lies.layout)
 
     def _holder(self, op: Operation, registers: LinearLayout, memory: LinearLayout) -> Holder:
+        copies = self._has_more_warps(op, registers) or any(spare_bits(registers).values())
+        return Holder(registers, memory, copies)
+
+    def _has_more_warps(self, op: Operation, registers: LinearLayout) -> bool:
         """In front of agents the block may have more warps than the layout: each of these is a copy of one of those."""
-        more = agent_of(op) is None and self._warps_in_front > registers.input_size(WARP)
-        return Holder(registers, memory, more or any(spare_bits(registers).values()))
+        return agent_of(op) is None and self._warps_in_front > registers.input_size(WARP)
+
+    def _warps(self, op: Operation, registers: SSAValue, memory: SSAValue) -> Warps | None:
+        """The warps that touch the bytes of a tile, each by what its threads hold of it; None where several may."""
+        held, lies = tile_of(registers.type), tile_of(memory.type)
+        if held is None or lies is None or not held.in_registers or lies.in_registers or lies.bits % BYTE:
+            return None
+        return None if self._has_more_warps(op, held.layout) else warps_of(held.layout, lies.layout, lies.bits // BYTE)
 
 
 def _array(base: SSAValue) -> SSAValue:
@@ -370,14 +426,12 @@ def _copy(accesses: Accesses, op: CopyOp) -> Iterator[Access]:
         yield from accesses.of_columns(op, result, writes=True, held=op.source)
         yield from accesses.of_columns(op, op.source, writes=False, held=result)
     if op.destination is not None:
-        holder = accesses.plain_holder(op, op.source, op.destination, op.atom_descriptor)
-        yield from accesses.of_place(op, op.destination, writes=True, holder=holder)
+        yield from accesses.of_place(op, op.destination, writes=True, held=op.source, atom=op.atom_descriptor)
 
 
 def _convert(accesses: Accesses, op: ConvertLayoutOp) -> Iterator[Access]:
     atom = op.atom_plan.atom_descriptor if isinstance(op.atom_plan, AtomPlanAttr) else None
-    holder = accesses.plain_holder(op, op.result, op.source, atom)
-    yield from accesses.of_place(op, op.source, writes=False, holder=holder)
+    yield from accesses.of_place(op, op.source, writes=False, held=op.result, atom=atom)
 
 
 def _product(accesses: Accesses, op: DotOp | AsyncDotOp) -> Iterator[Access]:

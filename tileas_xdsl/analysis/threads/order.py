@@ -14,7 +14,8 @@ In a slot of a ring the op that hands it over takes the part of the barrier. A s
 again where that agent gives back as many others as there are slots, for it takes them in turn.
 
 Barriers are inserted from the first op on. Then each is dropped, the deepest in loops first, where others cover what it
-ordered; the fences come behind, as they stand at barriers. So what is left is locally minimal.
+ordered, and else becomes one of warps, where what threads exchange stays in theirs; the fences come behind, as they
+stand at barriers. So what is left is locally minimal.
 
 Conditions of branches and bounds of loops are scalars, equal in all threads of a team, so a barrier in an arm or a body
 is reached by all of them or by none.
@@ -56,6 +57,11 @@ class Reason:
     earlier: Access
     later: Access
 
+    @property
+    def is_within_warps(self) -> bool:
+        """Whether the accesses are apart where the threads of each warp have met in between."""
+        return not replace(self.earlier, warps_met=True).meets(self.later)
+
 
 @dataclass(frozen=True)
 class Ordering:
@@ -63,6 +69,8 @@ class Ordering:
 
     barriers: Mapping[Operation, Reason]
     """In front of which op a barrier of its team stands, and for what."""
+    of_warps: frozenset[Operation]
+    """Those of `barriers` at which the threads of each warp meet, for themselves."""
     fences: Mapping[Operation, Reason]
     """In front of which op, and of the barrier there, a proxy fence stands; for a slot the op that hands it over."""
     open: Sequence[Reason] = ()
@@ -84,12 +92,13 @@ def ordering(function: Operation) -> Ordering:
         point = point_of(op, [reason.earlier.op for reason in reasons])
         stuck = [reason for reason in reasons if reason.earlier.under_way]
         if stuck and not _waited_for(facts, stuck, point):
-            return Ordering(barriers, {}, stuck)
+            return Ordering(barriers, frozenset(), {}, stuck)
         if stuck:
             continue
         assert point not in barriers
         barriers[point] = reasons[0]
     barriers = _needed(facts, barriers, lambda kept: facts.first(_walked(facts, kept).met))
+    facts.of_warps = _of_warps(facts, barriers)
     fences: dict[Operation, Reason] = {}
     while unfenced := _walked(facts, barriers, fences).unfenced:
         for reason in unfenced:
@@ -97,7 +106,7 @@ def ordering(function: Operation) -> Ordering:
             fences.setdefault(reason.earlier.barrier, reason)
     fences = _needed(facts, fences, lambda kept: next(iter(_walked(facts, barriers, kept).unfenced), None))
     crossed = frozenset(_walked(facts, barriers).crossed)
-    return Ordering(barriers, fences, waits=facts.waits, of_tensor_memory=crossed)
+    return Ordering(barriers, facts.of_warps, fences, waits=facts.waits, of_tensor_memory=crossed)
 
 
 def _waited_for(facts: _Facts, stuck: Sequence[Reason], point: Operation) -> bool:
@@ -122,6 +131,16 @@ def _needed(
         kept = {each: reason for each, reason in found.items() if each is not op}
         reason = left_open(kept)
         found = kept if reason is None else {**found, op: reason}
+    return found
+
+
+def _of_warps(facts: _Facts, barriers: dict[Operation, Reason]) -> frozenset[Operation]:
+    """The barriers at which it is enough that the threads of each warp meet."""
+    found = frozenset[Operation]()
+    for op in sorted(barriers, key=lambda each: (-_depth(each), facts.position[each])):
+        if barriers[op].is_within_warps:
+            facts.of_warps = found | {op}
+            found = found if _walked(facts, barriers).met else facts.of_warps
     return found
 
 
@@ -188,6 +207,8 @@ class _Facts:
         self.underway = Underway(function)
         self.waits: dict[Operation, SSAValue] = {}
         """In front of which op a product is waited for besides."""
+        self.of_warps = frozenset[Operation]()
+        """In front of which op only the threads of each warp meet."""
         accesses = Accesses(function)
         self.rings = accesses.rings
         self.slots_end = any(place.over_rings for place in map(place_of, function.walk()) if place is not None)
@@ -208,6 +229,11 @@ class _Facts:
         if earlier.handed_over <= (0 if earlier.writes else slots.depth):
             return None
         return next((each for each in self.engines.get(slots, ()) if self._is_elsewhere(earlier, each)), None)
+
+    def fills_at_home(self, access: Access) -> bool:
+        """Whether only the agent that has made an access lets engines get to the slots."""
+        engines = self.engines.get(access.object, ()) if isinstance(access.object, Slots) else ()
+        return all(agent_of(each.op) is agent_of(access.op) for each in engines)
 
     def _is_elsewhere(self, earlier: Access, later: Access) -> bool:
         agent = agent_of(later.op)
@@ -255,11 +281,23 @@ class _Walk(FlowClient[_State]):
             state = self._behind_wait(state, self.facts.waits[op], op)
         if op in self.fences:
             state = _fenced(state)
-        if op in self.barriers or _is_barrier(op):
-            state = _behind_barrier(op, state)
+        if op in self.facts.of_warps:
+            state = _State(frozenset(replace(access, warps_met=True) for access in state.pending), state.unfenced)
+        elif op in self.barriers or _is_barrier(op):
+            state = self._behind_barrier(op, state)
         for own in self.facts.accesses.get(op, ()):
             self._note(own, state)
         return state
+
+    def _behind_barrier(self, op: Operation, state: _State) -> _State:
+        """
+        Behind a barrier: all have done what they had to do; what goes on by itself goes on. What they fenced in a slot
+        is in order for the engines that they start from here on.
+        """
+        pending = frozenset(access for access in state.pending if access.under_way)
+        left = (access for access in state.unfenced if not (access.fenced and self.facts.fills_at_home(access)))
+        passed = (access if _stays(access) else replace(access, barrier=op) for access in left)
+        return _State(pending, frozenset(passed))
 
     def _note(self, own: Access, state: _State) -> None:
         for earlier in state.pending:
@@ -368,10 +406,10 @@ def _maker(name: SSAValue) -> Operation | None:
 def _fenced(state: _State) -> _State:
     """
     Behind a fence: what has been done is ordered before what engines do later. What goes on is not, and for a slot that
-    has been handed over the fence is too late. Tensor memory has fences of its own.
+    has been handed over the fence is too late, up to the next barrier. Tensor memory has fences of its own.
     """
     late = (
-        access
+        replace(access, fenced=access.handed_over > 0)
         for access in state.unfenced
         if access.under_way or access.handed_over or isinstance(access.object, Columns)
     )
@@ -398,13 +436,6 @@ def _is_store_of(agent: Region | None, op: Operation) -> bool:
 def _is_barrier(op: Operation) -> bool:
     """Whether all threads that run an op meet at it."""
     return isinstance(op, Barrier0Op | BarrierOp) or (isinstance(op, SyncWarpOp) and is_of_one_warp(op))
-
-
-def _behind_barrier(op: Operation, state: _State) -> _State:
-    """Behind a barrier: all have done what they had to do; what goes on by itself goes on."""
-    pending = frozenset(access for access in state.pending if access.under_way)
-    passed = (access if _stays(access) else replace(access, barrier=op) for access in state.unfenced)
-    return _State(pending, frozenset(passed))
 
 
 def _stays(access: Access) -> bool:

@@ -55,6 +55,7 @@ class OrderAccessesPass(ModulePass):
       if one of the two writes; in front of the outermost loop or branch around it that has none of the earlier
       accesses. What agents touch that the code in front of them has touched waits at a barrier of the block, in front
       of all agents.
+    - Where each byte stays with the threads of one warp, these meet by `nvvm.bar.warp.sync`.
     - A product that may still be reading what such an op touches is waited for in front of that barrier.
     - A barrier stands where one thread arrives or waits for its whole agent, which TMA's producers do, if the agent
       shares an array with another one that either writes.
@@ -104,7 +105,7 @@ def _insert(found: Ordering) -> list[tuple[Operation, Reason]]:
     for point, token in found.waits.items():
         _built([AsyncWaitOp(token)], point)
     for point, reason in found.barriers.items():
-        ops = _barrier_for(point)
+        ops = _barrier_for(point, of_warps=point in found.of_warps)
         barriers[point] = ops[-1]
         inserted.append((ops[-1], reason))
         if point in found.of_tensor_memory:
@@ -172,7 +173,8 @@ def _named(value: SSAValue) -> str:
 def _whose(inserted: Operation, earlier: Access) -> str:
     if isinstance(inserted, FenceProxyOp):
         return "in each thread" + _of_agent(earlier.op)
-    return "in all threads" + (_of_agent(inserted) or " of the block")
+    threads = "in the threads of each warp" if isinstance(inserted, SyncWarpOp) else "in all threads"
+    return threads + (_of_agent(inserted) or " of the block")
 
 
 def _of_agent(op: Operation) -> str:
@@ -187,10 +189,10 @@ ALL_LANES = -1
 # Barriers -------------------------------------------------------------------------------------------------------------
 
 
-def _barrier_for(point: Operation) -> list[Operation]:
+def _barrier_for(point: Operation, *, of_warps: bool) -> list[Operation]:
     """The barrier of those who run an op, and the numbers that it takes; of one warp it is the warp's."""
     agent = agent_of(point)
-    if is_of_one_warp(point):
+    if of_warps or is_of_one_warp(point):
         lanes = arith.ConstantOp.from_int_and_width(ALL_LANES, i32)
         return [lanes, SyncWarpOp(lanes.result)]
     if agent is None:
