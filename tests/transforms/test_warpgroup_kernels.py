@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from xdsl.dialects import arith, ub
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
+from xdsl.dialects.llvm import UndefOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import is_side_effect_free
@@ -37,6 +38,7 @@ from tests.support.thread_kernels import (
 from tests.support.threads_and_tiles import PROGRAMS
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.dialects.nvvm import barrier, bulk, fence, mbarrier, wgmma
+from tileas_xdsl.dialects.nvvm.matrix_attributes import WGMMAScaleOut
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.running import run
 
@@ -95,6 +97,24 @@ def test_tiles_that_stick_out(name: str, strategy: str) -> None:
     )
     assert np.allclose(tiles, threads, rtol=2.0**-10, atol=2.0**-10)
     assert not np.array_equal(tiles, arrays["c"])
+
+
+def test_a_product_that_adds_to_zeros_does_not_read_them() -> None:
+    """Of the two products of attention only the second one adds to what was there."""
+    module = threads_of("attention_64", "warp-specialize", TARGET)
+    firsts = [op for op in module.walk() if isinstance(op, wgmma.WgmmaMmaAsyncOp) and not _continues(op)]
+    assert firsts
+    assert all(op.scale_d.data is WGMMAScaleOut.ZERO and is_undefined(op.inouts) for op in firsts)
+    gemm = [op for op in threads_of(*GEMM).walk() if isinstance(op, wgmma.WgmmaMmaAsyncOp)]
+    assert {op.scale_d.data for op in gemm} == {WGMMAScaleOut.ONE}
+
+
+def _continues(op: wgmma.WgmmaMmaAsyncOp) -> bool:
+    return isinstance(op.inouts.owner, wgmma.WgmmaMmaAsyncOp)
+
+
+def is_undefined(value: SSAValue) -> bool:
+    return isinstance(value.owner, UndefOp)
 
 
 # Verdicts -------------------------------------------------------------------------------------------------------------

@@ -54,6 +54,11 @@ def taken_apart(built: Built, held: Accumulators) -> Registers:
     return Registers(held.tile, tuple(found[number] for number in range(held.tile.count)))
 
 
+def unwritten(built: Built, tile: Tile) -> Accumulators:
+    """What an instruction gives that does not add to what it takes."""
+    return Accumulators(tile, tuple(built(UndefOp(type_)) for type_ in accumulator_types(tile)))
+
+
 def put_together(built: Built, held: Lowered) -> Accumulators:
     """What instructions take and give, of registers."""
     if isinstance(held, Accumulators):

@@ -4,6 +4,7 @@ Products by `wgmma`: a warpgroup multiplies tiles of shared memory into its regi
     %sum, %done = async.dot %a, %b, %acc       wgmma.fence, a chain of mma_async for each 64 rows, commit_group
     async.wait %done                           wgmma.wait_group N: N groups were committed since that of %done
 
+A product that adds to a constant of zeros has a first instruction that does not add (PTX ISA, `scale-d`).
 N is the age of the token: the least number of groups on any path from its product to the wait. A product that is no
 async one waits for itself. An A that is in registers stays there where it can (`register_products`), and else has been
 staged in shared memory (`staged`). (PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate
@@ -12,7 +13,8 @@ Instructions".)
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntAttr
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import BFloat16Type, DenseIntOrFPElementsAttr, Float16Type, Float32Type, IntAttr
 from xdsl.dialects.llvm import ExtractValueOp
 from xdsl.ir import Attribute, SSAValue
 from xdsl.rewriter import Rewriter
@@ -36,7 +38,7 @@ from tileas_xdsl.dialects.nvvm.wgmma import (
 )
 from tileas_xdsl.layouts.forms import Mma
 from tileas_xdsl.transforms.to_llvm.tiles import tensor_memory
-from tileas_xdsl.transforms.to_llvm.tiles.accumulators import rows_of_all
+from tileas_xdsl.transforms.to_llvm.tiles.accumulators import rows_of_all, unwritten
 from tileas_xdsl.transforms.to_llvm.tiles.copies import await_loads
 from tileas_xdsl.transforms.to_llvm.tiles.operands import Descriptors, Matrix
 from tileas_xdsl.transforms.to_llvm.tiles.register_products import multiply_registers, takes_registers
@@ -113,7 +115,8 @@ def multiply(op: Product, threads: Threads) -> None:
         _multiply_registers(op, threads)
         return
     tiles, (a, b) = (threads.tile(op.a), threads.tile(op.b)), operands(op)
-    held = threads.accumulators(op.c)
+    adds = not _is_zero(op.c)
+    held = threads.accumulators(op.c) if adds else unwritten(threads.result, threads.registers(op.c).tile)
     assert isinstance(a, Matrix)
     assert isinstance(b, Matrix)
     left, right = (Descriptors(threads, matrix, tile) for matrix, tile in zip((a, b), tiles, strict=True))
@@ -127,7 +130,8 @@ def multiply(op: Product, threads: Threads) -> None:
     sums: list[SSAValue] = []
     for struct, (row, column) in zip(held.structs, places, strict=True):
         for k in steps:
-            struct = _instruction(threads, form, struct, (left.at(row, k), right.at(column, k)), (a, b))
+            words = left.at(row, k), right.at(column, k)
+            struct = _instruction(threads, form, struct, words, (a, b), accumulates=adds or k > 0)
         sums.append(struct)
     threads.insert(WgmmaGroupSyncAlignedOp())
     threads.give(_sum_of(op), Accumulators(held.tile, tuple(sums)))
@@ -160,13 +164,28 @@ def operands(op: Product) -> tuple[Matrix | str, Matrix | str]:
 
 
 def _instruction(
-    threads: Threads, form: Mma, struct: SSAValue, words: tuple[SSAValue, SSAValue], matrices: tuple[Matrix, Matrix]
+    threads: Threads,
+    form: Mma,
+    struct: SSAValue,
+    words: tuple[SSAValue, SSAValue],
+    matrices: tuple[Matrix, Matrix],
+    *,
+    accumulates: bool,
 ) -> SSAValue:
     a, b = matrices
     shape, kind = form.shape, FACTORS[type(a.tile.element)]
     layouts = (MMALayout.ROW if a.is_k_major else MMALayout.COL, MMALayout.COL if b.is_k_major else MMALayout.ROW)
     extents = MMAShapeAttr(*map(IntAttr, (shape.m, shape.n, shape.k)))
-    return threads.result(WgmmaMmaAsyncOp(struct, words, extents, (kind, kind, WGMMAType.F32), layouts=layouts))
+    kinds = (kind, kind, WGMMAType.F32)
+    return threads.result(WgmmaMmaAsyncOp(struct, words, extents, kinds, layouts=layouts, accumulates=accumulates))
+
+
+def _is_zero(value: SSAValue) -> bool:
+    """Whether a product adds to nothing, which its first instruction need not read."""
+    op = value.owner
+    if not isinstance(op, arith.ConstantOp) or not isinstance(op.value, DenseIntOrFPElementsAttr):
+        return False
+    return op.value.is_splat() and next(iter(op.value.iter_values())) == 0
 
 
 # Refusals -------------------------------------------------------------------------------------------------------------
