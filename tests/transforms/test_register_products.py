@@ -165,10 +165,11 @@ def test_waits_take_the_registers_of_a() -> None:
 
 
 def test_the_form_is_assembly_that_keeps_outputs_and_inputs_apart() -> None:
-    """Text of several instructions writes the sums before it reads A."""
+    """Text of several instructions writes the sums, which come in the registers of the result, before it reads A."""
     text = str(run_passes(threads_of("attention_64", "warp-specialize", TARGET).clone(), DOWN))
-    found = set(re.findall(r'"\{ \.reg \.pred p;[^"]*mov\.b32[^"]*", "([^"]*)"', text))
-    assert found == {",".join([*["=&f"] * 8, *["f"] * 8, *["r"] * 4, "l", "~{memory}"])}
+    found = dict(re.findall(r'"(\{ \.reg \.pred p;[^"]*wgmma\.mma_async[^"]*)", "([^"]*)"', text))
+    assert set(found.values()) == {",".join([*["=&f"] * 8, *["r"] * 4, "l", *map(str, range(8)), "~{memory}"])}
+    assert all("mov" not in chain and "{$8, $9, $10, $11}, $12, p" in chain for chain in found)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

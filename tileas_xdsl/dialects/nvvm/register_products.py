@@ -13,7 +13,8 @@ belongs to the next group that is committed, and %d may be touched when that has
 there.
 
 An operand of `rw` would be changed in place, under a name that SSA takes for a constant. So the sums go in by one name
-and come out by another, and the fence, which has to come behind the moves, stands in the text.
+and come out by another, and the fence, which has to come behind the moves, stands in the text. LLVM is given the sums
+in the registers of the result, with no moves: it finds out by itself which are needed.
 
 Source: PTX ISA, "wgmma.mma_async" and "Register Fragments for wgmma.mma_async.m64nNk16".
 """
@@ -69,7 +70,16 @@ class RegisterProduct:
         """The PTX; $0, $1, ... count the registers of the result, then those of the operands."""
         own = range(self.columns // 2)
         moves = [f"mov.b32 ${number}, ${number + len(own)};" for number in own]
-        chain = [self._instruction(2 * len(own) + step * (A_REGISTERS + 1)) for step in range(self.steps)]
+        return self._text(moves, 2 * len(own))
+
+    @property
+    def text_in_place(self) -> str:
+        """The PTX, if the sums come in the registers of the result: $0, $1, ... count these, then A and B."""
+        return self._text((), self.columns // 2)
+
+    def _text(self, moves: Sequence[str], first: int) -> str:
+        """`first` is the number of the first register of A."""
+        chain = [self._instruction(first + step * (A_REGISTERS + 1)) for step in range(self.steps)]
         lines = [".reg .pred p;", "setp.ne.b32 p, 1, 0;", *moves, "wgmma.fence.sync.aligned;", *chain]
         return f"{{ {' '.join(lines)} }}"
 

@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from tileas_xdsl.dialects.nvvm import registers, thread
 from tileas_xdsl.dialects.nvvm.attributes import SetMaxRegisterAction, VoteSyncKind
+from tileas_xdsl.dialects.nvvm.register_products import RegisterProduct
 from tileas_xdsl.transforms.to_llvm.nvvm_rules.emitting import REGISTERS, Emitter, refusal, rule
 
 REGISTER_PREFIX = "nvvm.read.ptx.sreg."
@@ -76,7 +77,14 @@ def _inline_ptx(op: thread.InlinePtxOp, emit: Emitter) -> list[SSAValue]:
     """
     Outputs are what is written and read, then what is only written; the inputs of the former are tied to them. A struct
     is its members. Several instructions may write an output before they have read all inputs: these share no registers.
+    A product of `wgmma` is given its sums in the registers of the result.
     """
+    product = RegisterProduct.of(op)
+    if product is not None:
+        sums, *factors = op.read_only_args
+        before = _taken_apart([sums], emit)
+        text, tied = product.text_in_place, range(len(before))
+        return [emit.assembled(text, product.sums, [*factors, *before], tied, apart=True)]
     changed = _taken_apart(op.read_write_args, emit)
     outputs = [*(value.type for value in changed), *_members(op.write_only_args)]
     inputs = _taken_apart(op.read_only_args, emit)
