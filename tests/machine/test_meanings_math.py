@@ -208,3 +208,12 @@ def test_powers_with_integer_exponents() -> None:
     assert call(module, "f", np.float32(1.5), 3) == np.float32(3.375)
     assert call(module, "f", np.float32(2), -2) == np.float32(0.25)
     assert call(module, "f", np.float32(-2), 3) == np.float32(-8)
+
+
+def test_an_approximate_power_of_two_is_no_subnormal_number() -> None:
+    """`ex2.approx.ftz` is the instruction for it (PTX ISA, "ex2")."""
+    exact = parse(op_function("f", "math.exp2 %a : f32", ["f32"], ["f32"]).text)
+    rough = parse(op_function("f", "math.exp2 %a fastmath<afn> : f32", ["f32"], ["f32"]).text)
+    given = np.array([-130, -127, -126, -1, 3], np.float32)
+    assert [call(rough, "f", x) for x in given] == [0, 0, 2.0**-126, 0.5, 8]
+    assert [call(exact, "f", x) for x in given] == [2.0**-130, 2.0**-127, 2.0**-126, 0.5, 8]

@@ -122,7 +122,7 @@ def without_spelling(body: list[str]) -> list[str]:
 def test_every_op_is_in_the_table_and_in_a_line() -> None:
     """Some ops of `tcgen05` have no row yet, and are refused; products of `wgmma` are compared below."""
     named = {op.name for op in NVVM.operations if not op.name.startswith(WITHOUT_ROW)}
-    assert {op.name for op in RULES} == named
+    assert {op.name for op in RULES} == named | {"llvm.intr.exp2"}
     named.remove("nvvm.wgmma.mma_async")
     used = {op.name for op in parse(program(lines())).walk()}
     assert named <= used
@@ -346,3 +346,17 @@ def test_rows_of_later_chips_are_refused_by_name(word: str) -> None:
     line = next(line for line in COMPARED if word in line)
     with pytest.raises(PassFailedException, match="has no instruction on sm_90a"):
         ptx_of(parse(program([line])), "sm_90a")
+
+
+@pytest.mark.parametrize(
+    ("kind", "flags", "becomes"),
+    [("f32", " {fastmathFlags = #llvm.fastmath<afn>}", True), ("f32", "", False), ("f64", "", False)],
+)
+def test_approximate_powers_of_two_are_one_instruction(kind: str, flags: str, becomes: bool) -> None:
+    text = f"""llvm.func @f(%x: {kind}) -> {kind} {{
+  %y = llvm.intr.exp2(%x){flags} : ({kind}) -> {kind}
+  llvm.return %y : {kind}
+}}"""
+    found = str(run_passes(parse(text), "convert-nvvm-to-llvm"))
+    assert ("llvm.nvvm.ex2.approx.ftz.f" in found) is becomes
+    assert ("llvm.intr.exp2" in found) is not becomes

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects import math
+from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Operation
 
 from tileas_xdsl.dialects.scalars import scalar_of
@@ -30,6 +31,9 @@ from tileas_xdsl.machine.tiles.numerics import (
     to_type,
     width_of,
 )
+
+LEAST_NORMAL = 2.0**-126
+"""Of f32."""
 
 # Floats -------------------------------------------------------------------------------------------------------------
 
@@ -95,7 +99,18 @@ def _float_function(compute: Callable[..., Any]) -> Callable[..., Any]:
 
 
 for _op, _function in FLOAT_FUNCTIONS.items():
-    pure(_op)(_float_function(_function))
+    if _op is not math.Exp2Op:
+        pure(_op)(_float_function(_function))
+
+
+@pure(math.Exp2Op)
+def _exp2(agent: Agent, op: math.Exp2Op, operand: Any) -> Any:
+    """With the flag for approximations subnormal f32 are zeros, as `ex2.approx.ftz` gives them."""
+    found = _float_function(np.exp2)(agent, op, operand)
+    if FastMathFlag.APPROX_FUNC not in op.fastmath.data or found.dtype != np.float32:
+        return found
+    flushed = np.where(found < LEAST_NORMAL, np.float32(0), found)
+    return flushed if is_array(found) else flushed[()]
 
 
 @pure(math.FmaOp)

@@ -24,7 +24,14 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.diagnostics import op_name, refuse
-from tileas_xdsl.transforms.to_llvm.nvvm_rules import REFUSALS, RULES, Emitter, tie_accumulators, tie_loads
+from tileas_xdsl.transforms.to_llvm.nvvm_rules import (
+    REFUSALS,
+    RULES,
+    Emitter,
+    is_approximate,
+    tie_accumulators,
+    tie_loads,
+)
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,7 @@ class ConvertNVVMToLLVMPass(ModulePass):
       registers of A, too, that products read until then.
     - A wait for loads of tensor memory takes and returns the registers that they fill, for the same reason.
     - Outputs of `inline_ptx` share no registers with its inputs where the text has several instructions.
+    - `llvm.intr.exp2` on f32 with the flag for approximations becomes `ex2.approx.ftz`.
     - An optional operand that is left out becomes the constant and the flag that the intrinsic has for it.
 
     Requires: pointers of `llvm`.
@@ -52,7 +60,7 @@ class ConvertNVVMToLLVMPass(ModulePass):
     name = "convert-nvvm-to-llvm"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        found = [inner for inner in op.walk() if op_name(inner).startswith("nvvm.")]
+        found = [inner for inner in op.walk() if op_name(inner).startswith("nvvm.") or is_approximate(inner)]
         for inner in found:
             _refuse_what_has_no_meaning(inner)
         tie_accumulators(op)

@@ -50,11 +50,15 @@ BINARY: dict[type[Operation], Callable[..., Operation]] = {
 
 @rule(*BINARY)
 def _binary(op: Operation, low: Lowering) -> None:
-    found = low.result(BINARY[type(op)](*map(low.of, op.operands)))
+    low.give(op.results[0], low.result(_with_flags(op, BINARY[type(op)](*map(low.of, op.operands)))))
+
+
+def _with_flags(op: Operation, made: Operation) -> Operation:
+    """What is made of `op`, with its flags of fast arithmetic."""
     flags = op.properties.get("fastmath")
-    if isinstance(flags, arith.FastMathFlagsAttr) and isinstance(found.owner, Operation):
-        found.owner.properties["fastmathFlags"] = llvm.FastMathAttr(tuple(flags.data))
-    low.give(op.results[0], found)
+    if isinstance(flags, arith.FastMathFlagsAttr):
+        made.properties["fastmathFlags"] = llvm.FastMathAttr(tuple(flags.data))
+    return made
 
 
 def _absolute(value: SSAValue) -> Operation:
@@ -78,7 +82,8 @@ UNARY: dict[type[Operation], Callable[..., Operation]] = {
 
 @rule(*UNARY)
 def _unary(op: Operation, low: Lowering) -> None:
-    low.give(op.results[0], low.result(UNARY[type(op)](low.of(op.operands[0]))))
+    made = UNARY[type(op)](low.of(op.operands[0]))
+    low.give(op.results[0], low.result(_with_flags(op, made) if isinstance(op, math.Exp2Op) else made))
 
 
 @rule(math.RsqrtOp)

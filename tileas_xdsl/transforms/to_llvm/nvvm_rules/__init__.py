@@ -8,6 +8,7 @@ stands for is inline assembly. Sources: LLVM, "User Guide for NVPTX Back-end"; t
 from __future__ import annotations
 
 from tileas_xdsl.transforms.to_llvm.nvvm_rules import (
+    approximations,
     barriers,
     copies,
     mbarriers,
@@ -17,10 +18,11 @@ from tileas_xdsl.transforms.to_llvm.nvvm_rules import (
     warp_matrices,
 )
 from tileas_xdsl.transforms.to_llvm.nvvm_rules.accumulators import tie_accumulators
+from tileas_xdsl.transforms.to_llvm.nvvm_rules.approximations import is_approximate
 from tileas_xdsl.transforms.to_llvm.nvvm_rules.emitting import REFUSALS, RULES, Emitter
 from tileas_xdsl.transforms.to_llvm.nvvm_rules.tensor_memory import tie_loads
 
-FAMILIES = (barriers, copies, mbarriers, products, tensor_memory, threads, warp_matrices)
+FAMILIES = (approximations, barriers, copies, mbarriers, products, tensor_memory, threads, warp_matrices)
 """The modules whose rules are registered when they are imported."""
 
-__all__ = ["FAMILIES", "REFUSALS", "RULES", "Emitter", "tie_accumulators", "tie_loads"]
+__all__ = ["FAMILIES", "REFUSALS", "RULES", "Emitter", "is_approximate", "tie_accumulators", "tie_loads"]

@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import (
     f32,
     i16,
 )
+from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tileas_xdsl.analysis.threads.tiles import SMALL_FLOATS, Tile, tile_of
@@ -133,12 +134,27 @@ def _computed_elsewhere(op: Operation, threads: Threads) -> None:
 
 
 def _computed_number(op: Operation, threads: Threads, operands: list[SSAValue]) -> SSAValue:
-    make = ELSEWHERE[type(op)]
-    if "flush_to_zero" not in op.properties:
-        return threads.result(make(*operands))
-    if not isinstance(op, elementwise.Exp2Op):  # two to the power of a subnormal number rounds to 1
+    make, flushes = ELSEWHERE[type(op)], "flush_to_zero" in op.properties
+    if isinstance(op, elementwise.Exp2Op) and flushes:  # of a subnormal number it rounds to 1
+        return threads.result(_approximate(make(*operands)))
+    if flushes:
         operands = [_flushed(threads, operand) for operand in operands]
-    return _flushed(threads, threads.result(make(*operands)))
+    made = make(*operands)
+    if isinstance(op, elementwise.DivFOp) and _rounds_roughly(op):
+        made = _approximate(made)
+    return _flushed(threads, threads.result(made)) if flushes else threads.result(made)
+
+
+def _rounds_roughly(op: elementwise.DivFOp) -> bool:
+    return op.rounding_mode is not None and op.rounding_mode.data.value in ROUGH
+
+
+def _approximate(made: Operation) -> Operation:
+    """
+    The op with the flag for an approximation: `div.approx`, and for `math.exp2` on f32 `ex2.approx.ftz`, which flushes.
+    """
+    made.properties["fastmath"] = arith.FastMathFlagsAttr([FastMathFlag.APPROX_FUNC])
+    return made
 
 
 LEAST_NORMAL = 2.0**-126
@@ -152,7 +168,9 @@ def _flushed(threads: Threads, value: SSAValue) -> SSAValue:
     return threads.result(arith.SelectOp(is_subnormal, threads.result(arith.MulfOp(value, zero)), value))
 
 
-WITHIN_REACH = ("nearest_even", "approx", "full")
+ROUGH = ("approx", "full")
+"""The roundings that need not be to the nearest number."""
+WITHIN_REACH = ("nearest_even", *ROUGH)
 """The roundings that the nearest number satisfies."""
 
 
