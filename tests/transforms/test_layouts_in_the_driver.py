@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, TensorType
 
 from tests.support.corpora import each
@@ -13,7 +14,7 @@ from tests.support.ir import ROOT, context, parse, print_custom, run_passes
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.dialects.nv_tileas.attributes import bound_atom
 from tileas_xdsl.dialects.nv_tileas.layout import element_bits, form_of
-from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
+from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp, CopyOp
 from tileas_xdsl.machine.running import run
 from tileas_xdsl.pipelines import TileIRPass
 from tileas_xdsl.transforms.tileas.assign_load_store_layouts.accesses import access_of
@@ -96,6 +97,16 @@ def test_sums_of_rows_stay_with_the_rows():
     module = compiled(ROOT / "tests/kernels/layer_norm.mlir")
     (load,) = [op for op in module.walk() if isinstance(op, ConvertLayoutOp)]
     assert str(form_of(load.source.type)) == "swizzle<128>"
+
+
+def test_sums_of_a_narrower_product_stay_where_they_are():
+    """Weights of 64 x 128 and sums of 64 x 64 have fragments of other names, and threads hold the same rows of both."""
+    module = compiled(ROOT / "bench/gpu/programs/attention_64_128_64.mlir", target="sm_90a")
+    (loop,) = [op for op in module.walk() if isinstance(op, scf.ForOp)]
+    plans = [op.atom_plan for op in loop.body.walk() if isinstance(op, ConvertLayoutOp)]
+    assert plans
+    assert all(plan is not None and plan.tag.data == 0 for plan in plans), "between registers"
+    assert not [op for op in loop.body.walk() if isinstance(op, CopyOp)]
 
 
 def test_the_list_of_costs_is_whole():

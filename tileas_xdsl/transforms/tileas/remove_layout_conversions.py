@@ -28,12 +28,12 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.diagnostics import op_name, remark
-from tileas_xdsl.dialects.nv_tileas.layout import form_of
+from tileas_xdsl.dialects.nv_tileas.layout import form_of, linear_layout
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
 from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.layouts.forms import LayoutForm
@@ -174,8 +174,16 @@ def _layout_inside(loop: scf.ForOp, number: int) -> LayoutForm | None:
         return None
     form = in_registers(yielded.source)
     users = [_movable(use.operation) for use in argument.uses]
-    used = any(user is not None and user.result.type == yielded.source.type for user in users)
+    used = any(user is not None and _holds_alike(user.result, yielded.source) for user in users)
     return form if is_fragment(form) and used else None
+
+
+def _holds_alike(one: SSAValue, other: SSAValue) -> bool:
+    """
+    Whether each thread has the same elements of both in the same registers: layouts have several names where a tile is
+    smaller than their fragment.
+    """
+    return one.type == other.type or linear_layout(one.type) == linear_layout(other.type)
 
 
 def _carry(loop: scf.ForOp, number: int, form: LayoutForm) -> None:
