@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ShapedType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, OpResult, SSAValue
 
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledStoreOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
@@ -28,7 +28,7 @@ from tileas_xdsl.scheduling.loop_problem import LoopProblem
 from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, ModuloProblem, RingDemand
 from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule
 from tileas_xdsl.scheduling.modulo.validator import faults
-from tileas_xdsl.scheduling.op_times import tile_bytes
+from tileas_xdsl.scheduling.op_times import is_array, memory_space, tile_bytes
 from tileas_xdsl.targets.warp_timing import WarpTiming
 
 SHARED = "shared"
@@ -78,7 +78,7 @@ def in_time_under_load(
         if most_slots is not None and slots + more > most_slots:
             break
         later = _led(found, loads.numbers, more)
-        if later is None or not _fits(later := _evened(later, loads), problem):
+        if later is None or not fits(later := _evened(later, loads), problem):
             break
         better = later
     return better
@@ -139,17 +139,18 @@ def _leading(found: ModuloSchedule, loads: Collection[int], shift: int) -> set[i
     return leading
 
 
-def _fits(found: ModuloSchedule, problem: LoopProblem) -> bool:
+def fits(found: ModuloSchedule, problem: LoopProblem) -> bool:
     """
-    Whether the rings have room, and what is staged in shared memory behind the loop: beside them, or in their slots
-    where these are empty for good by then (`transforms/to_llvm/place_tiles.py`).
+    Whether the rings have room beside tiles from before the loop that it reads, and what is staged in shared memory
+    behind the loop: beside them, or in their slots where these are empty for good by then
+    (`transforms/to_llvm/place_tiles.py`).
     """
     demands: ModuloProblem = found.problem
     taken = sum(ring.bytes * ring.copies(found.start_of, found.ii) for ring in demands.rings if ring.space == SHARED)
-    staged = sum(_staged(problem.loop))
+    kept, staged = _kept(problem.loop), sum(_staged(problem.loop))
     room = all(ring.copies(found.start_of, found.ii) <= ring.most_copies for ring in demands.rings)
     needed = max(taken, staged) if _is_the_only_loop(problem.loop) else taken + staged
-    return room and needed + BARRIER_BYTES <= demands.space_bytes.get(SHARED, 0)
+    return room and kept + needed + BARRIER_BYTES <= demands.space_bytes.get(SHARED, 0)
 
 
 def _is_the_only_loop(loop: scf.ForOp) -> bool:
@@ -157,6 +158,13 @@ def _is_the_only_loop(loop: scf.ForOp) -> bool:
     function = enclosing_function(loop)
     loops = (op for op in function.walk() if isinstance(op, scf.ForOp | scf.WhileOp)) if function is not None else ()
     return all(op is loop or loop.is_ancestor(op) for op in loops)
+
+
+def _kept(loop: scf.ForOp) -> int:
+    """The bytes of tiles in shared memory that the loop reads, and that are there before it."""
+    read = dict.fromkeys(value for op in loop.body.walk() for value in op.operands)
+    kept = (value for value in read if isinstance(value, OpResult) and not loop.is_ancestor(value.op))
+    return sum(tile_bytes(it.type) for it in kept if not is_array(it.type) and memory_space(it.type) == SHARED)
 
 
 def _staged(loop: scf.ForOp) -> Iterator[int]:

@@ -27,9 +27,11 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from tileas_xdsl.analysis.loop_values import LoopValues, OriginKind
+from tileas_xdsl.analysis.threads.tiles import tile_of
 from tileas_xdsl.dialects.nv_tileaa.structure import BroadcastOp, ExpandDimsOp, SplatOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.tiles.views import is_view
+from tileas_xdsl.layouts.distributed import WARP as WARPS
 from tileas_xdsl.scheduling.loop_problem import LoopProblem
 from tileas_xdsl.scheduling.modulo.problem import RingUse
 from tileas_xdsl.scheduling.moved_values import MovedTile
@@ -52,6 +54,12 @@ class TileLife:
     words: int
     """Of each thread."""
 
+    def copies(self, starts: Mapping[int, int], ii: int) -> int:
+        """How many iterations have such a tile at once."""
+        begin = starts[self.definition]
+        end = max((starts[use.op] + use.hold + ii * use.distance for use in self.uses), default=begin)
+        return max(1, -(-(end - begin) // ii))
+
 
 @dataclass(frozen=True)
 class TilesInRegisters:
@@ -65,8 +73,14 @@ class TilesInRegisters:
 
 
 def words_of(type_: Attribute) -> int:
-    """Whole registers of each thread of a warpgroup that hold a tile of the type."""
-    return tile_bytes(type_) // (4 * WARP * WARP_GROUP)
+    """Whole registers of each thread that hold a tile of the type."""
+    return tile_bytes(type_) // (4 * WARP * warps_of(type_))
+
+
+def warps_of(type_: Attribute) -> int:
+    """The warps that hold a tile of the type together; a warpgroup where no layout in registers says."""
+    tile = tile_of(type_)
+    return WARP_GROUP if tile is None or not tile.in_registers else tile.layout.input_size(WARPS)
 
 
 def tiles_in_registers(
@@ -106,7 +120,7 @@ class _Tiles:
         if isinstance(op, RENAMES):
             return []
         made = [self._made(value) for value in self.values.read_by(op)]
-        return list(dict.fromkeys(it for it in made if it is not None and _words(it[0])))
+        return list(dict.fromkeys(it for it in made if it is not None and words_in_registers(it[0])))
 
     def _made(self, value: SSAValue) -> tuple[OpResult, int] | None:
         """The result that `value` is, or expands, and how many iterations ago it was made."""
@@ -120,13 +134,18 @@ class _Tiles:
 
     def _handed_over(self, op: Operation) -> tuple[OpResult, int] | None:
         """The tile whose registers the result of `op` has."""
-        words = max(map(_words, op.results), default=0)
+        words = max(map(words_in_registers, op.results), default=0)
         if not words or op.regions or isinstance(op, SplatOp):
             return None
         if isinstance(op, AsyncDotOp):
             return self._made(op.c)
-        tiles = [it for it in self._read_by(op) if _words(it[0]) >= words]
-        return max(tiles, key=lambda it: _words(it[0]), default=None)
+        tiles = [it for it in self._read_by(op) if words_in_registers(it[0]) >= words]
+        return max(tiles, key=lambda it: words_in_registers(it[0]), default=None)
+
+    def takes_registers(self, value: OpResult) -> bool:
+        """Whether `value` is a tile of its own: copies of one number are, where a product adds to them."""
+        added_to = any(isinstance(read.op, AsyncDotOp) for read in self.reads.get(value, ()))
+        return words_in_registers(value) > 0 and (added_to or not _is_one_number(value))
 
     def heir(self, value: OpResult, mine: Collection[Operation]) -> tuple[OpResult, int] | None:
         """
@@ -135,9 +154,11 @@ class _Tiles:
         """
         reads = [read for read in self.reads.get(value, ()) if read.op in mine]
         for last in (read for read in reads if read.takes_over):
-            result = next(it for it in last.op.results if _words(it))
+            result = next(it for it in last.op.results if words_in_registers(it))
             others = [read for read in reads if read is not last]
-            if _words(result) == _words(value) and all(self._is_over_before(it, last) for it in others):
+            if words_in_registers(result) == words_in_registers(value) and all(
+                self._is_over_before(it, last) for it in others
+            ):
                 return result, last.distance
         return None
 
@@ -175,7 +196,7 @@ class _Tiles:
     def from_before(self, ops: Sequence[Operation]) -> int:
         """Words of the tiles from before the loop, or handed on unchanged, that `ops` read in each iteration."""
         read = dict.fromkeys(self._outside(value) for op in ops for value in _operands(op))
-        return sum(_words(value) for value in read if value is not None and not _is_one_number(value))
+        return sum(words_in_registers(value) for value in read if value is not None and not _is_one_number(value))
 
     def _outside(self, value: SSAValue) -> SSAValue | None:
         if not self.values.is_own(value):
@@ -193,10 +214,12 @@ class _Held:
         self.mine = set(ops)
         self.given = {move.value: move for move in moves if move.giver == agent}
         self.kept = tiles.from_before(ops)
-        made = [it for op in ops if not isinstance(op, RENAMES) for it in op.results if _words(it)]
+        made = [it for op in ops if not isinstance(op, RENAMES) for it in op.results if tiles.takes_registers(it)]
         heirs = {value: tiles.heir(value, self.mine) for value in made if value not in self.given}
         self.heirs = {value: heir for value, heir in heirs.items() if heir is not None}
-        self.lives = self._chains(made) + [self._taken(it) for it in moves if it.taker == agent and _words(it.value)]
+        self.lives = self._chains(made) + [
+            self._taken(it) for it in moves if it.taker == agent and words_in_registers(it.value)
+        ]
 
     def _chains(self, made: Sequence[OpResult]) -> list[TileLife]:
         """One life for all values that have the same registers; a circle of them is kept for all time."""
@@ -209,7 +232,7 @@ class _Held:
                 circle = self._followed(value)
                 seen |= {it for it, _ in circle}
                 last, distance = circle[-1]
-                self.kept += _words(value) * (distance + self.heirs[last][1])
+                self.kept += words_in_registers(value) * (distance + self.heirs[last][1])
         return lives
 
     def _followed(self, value: OpResult) -> list[tuple[OpResult, int]]:
@@ -236,7 +259,7 @@ class _Held:
 
     def _life(self, value: OpResult, definition: int, uses: Sequence[RingUse]) -> TileLife:
         name = f"%{value.name_hint}" if value.name_hint else self.tiles.found.problem.ops[definition].name
-        return TileLife(name, self.agent, definition, tuple(uses), _words(value))
+        return TileLife(name, self.agent, definition, tuple(uses), words_in_registers(value))
 
     def _use(self, read: _Read, later: int) -> RingUse:
         if read.takes_over:
@@ -251,8 +274,8 @@ def _operands(op: Operation) -> list[SSAValue]:
     return [operand for inner in op.walk() for operand in inner.operands]
 
 
-def _words(value: SSAValue) -> int:
-    """Of a tile in registers; 0 of all else."""
+def words_in_registers(value: SSAValue) -> int:
+    """Words of each thread that a tile in registers takes; 0 of all else."""
     if memory_space(value.type) != "register" or is_view(value):
         return 0
     return words_of(value.type)

@@ -133,8 +133,12 @@ def tiles_of_shared(shared: SharedLoop, *, hands_over: bool) -> TilesInRegisters
 
 def tiles_of_one(found: LoopProblem, *, hands_over: bool) -> TilesInRegisters:
     """The same for one agent, of as many threads as each of several has."""
-    room = registers_each(1, 0, hands_over=hands_over) - WORKING_REGISTERS
-    return tiles_in_registers(found, {AGENT: found.ops}, (), room)
+    return tiles_of_agent(found, registers_each(1, 0, hands_over=hands_over))
+
+
+def tiles_of_agent(found: LoopProblem, registers: int) -> TilesInRegisters:
+    """What one agent that runs all of `found` holds, where each of its threads has so many registers."""
+    return tiles_in_registers(found, {AGENT: found.ops}, (), registers - WORKING_REGISTERS)
 
 
 def _missing(found: LoopProblem, runs: Sequence[Sequence[Operation]], registers: int) -> str | None:

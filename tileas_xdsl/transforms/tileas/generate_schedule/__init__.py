@@ -35,8 +35,11 @@ from tileas_xdsl.scheduling.loop_problem import LoopProblem, PipelineTurns, loop
 from tileas_xdsl.scheduling.modulo.distances import DependenceCycleError
 from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule, Strategy
 from tileas_xdsl.scheduling.modulo.search import ROUNDS, InfeasibleError, SearchLimits, schedule
-from tileas_xdsl.scheduling.shared_loops import OneAgentError
+from tileas_xdsl.scheduling.register_tiles import TilesInRegisters, warps_of
+from tileas_xdsl.scheduling.schedules_in_registers import fitting
+from tileas_xdsl.scheduling.shared_loops import OneAgentError, tiles_of_agent
 from tileas_xdsl.targets.machine_model import MachineModel
+from tileas_xdsl.targets.warps import WARP_GROUP, registers_each
 from tileas_xdsl.transforms.tileas.generate_schedule.strategy import LARGEST, strategy_of
 from tileas_xdsl.transforms.tileas.generate_schedule.trace import write_trace
 
@@ -84,11 +87,13 @@ class GenerateSchedulePass(ModulePass):
         `tileas-materialize-schedule`'s to write. Under `exact` tiles in registers have to fit a thread of the agent
         that holds them: where that lengthens the interval `proof` says what it is without, and where they never fit how
         many words they take. `num-stages` limits the stages of a loop in one agent; between agents it is memory that
-        limits them. With `under-load`, on targets with measured figures, loads lead by as many more turns as hide their
-        latency if all multiprocessors load at once (`scheduling/loaded_schedules.py`); so they do where `num-warps` are
-        several warpgroups. Rings have room in what each of the `blocks` of a multiprocessor has of its shared memory.
-        With `agents` the loops of an `agent_switch` that take from rings are scheduled, each by itself, on the rings as
-        deep as they are, and `num-stages` limits the slots that loads under load get. A loop that is too small,
+        limits them. Under `cost-based` a loop of asynchronous products whose tiles do not fit their registers is cut in
+        two stages behind its loads (`scheduling/schedules_in_registers.py`). With `under-load`, on targets with
+        measured figures, loads lead by as many more turns as hide their latency if all multiprocessors load at once
+        (`scheduling/loaded_schedules.py`); so they do where `num-warps` are several warpgroups. Rings have room in what
+        each of the `blocks` of a multiprocessor has of its shared memory. With `agents` the loops of an `agent_switch`
+        that take from rings are scheduled, each by itself, on the rings as deep as they are, and `num-stages` limits
+        the slots that loads under load get. A loop that is too small,
         that nothing asynchronous happens in, or that has `tileas.schedule.constraint.force_serial_execution`, gets the
         serial schedule.
 
@@ -234,6 +239,8 @@ def plan_loop(
     limits = SearchLimits(rounds=options.max_constraint_iterations)
     try:
         found = schedule(problem.problem, strategy, limits, options.rrt_size_threshold)
+        if strategy is Strategy.COST_BASED and not is_exact and model.timing is not None:
+            found = fitting(problem, found, _tiles_of(problem, model, options.blocks))
         if not is_exact or strategy is Strategy.SERIAL:
             if options.is_under_load and model.measured is not None:
                 found = in_time_under_load(
@@ -249,6 +256,16 @@ def plan_loop(
         refuse(problem.ops[error.ops[0]], f"cannot be scheduled: {error}", "break the cycle")
     except InfeasibleError as error:
         refuse(loop, f"failed to find a schedule: {error}", "use smaller tiles")
+
+
+def _tiles_of(problem: LoopProblem, model: MachineModel, blocks: int) -> TilesInRegisters:
+    """What the agent that computes holds, beside one that loads where the target has an engine for that."""
+    groups = (
+        max((warps_of(result.type) for op in problem.ops for result in op.results), default=WARP_GROUP) // WARP_GROUP
+    )
+    producers = int(model.has_tma)
+    each = registers_each(groups + producers, producers, hands_over=model.has_tma, blocks=blocks)
+    return tiles_of_agent(problem, each)
 
 
 def _exactly(
