@@ -120,6 +120,18 @@ def test_all_are_estimated_and_the_best_foretold() -> None:
     assert "<svg" in found._repr_html_()
 
 
+def test_blocks_that_compute_many_programs_are_sooner_where_each_is_short() -> None:
+    """What stands before and behind eight turns is hidden but for the last program of a block."""
+    half, single = (np.broadcast_to(kind(0), (8192, 8192)) for kind in (np.float16, np.float32))
+    given = {"a": half[:, :512], "b": half[:512], "c": single, "n": 8}
+    space = {"persistent": [False, True]}
+    found = tileas.tune(GEMM, space, given, target="sm_90a", compiled=2, check=False, measure=False, progress=False)
+    assert [one.point["persistent"] for one in found.candidates] == [True, False]
+    estimated, foretold = ([getattr(one, what) for one in found.candidates] for what in ("estimated", "foretold"))
+    assert estimated[0] < 0.9 * estimated[1]
+    assert foretold[0] < 0.9 * foretold[1]
+
+
 def test_what_does_not_fit_comes_last_and_says_why() -> None:
     wide = GEMM.read_text().replace("64x128x", "64x256x").replace("128x128x", "128x256x")
     found = tileas.tune(

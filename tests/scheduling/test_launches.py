@@ -37,6 +37,20 @@ def test_blocks_share_multiprocessors_as_few_as_there_are() -> None:
     assert launch(32, together=3).seconds == 350 + 150
 
 
+@pytest.mark.parametrize(("programs", "cycles"), [(1, 150), (10, 150), (11, 257), (20, 257), (35, 471)])
+def test_a_block_computes_one_program_after_the_other(programs: int, cycles: float) -> None:
+    """What stands in front of the turns and behind them is there once, and 7 cycles between two programs."""
+    found = launched(programs, 1, lambda _: BlockTime(1, 50, 100), IN_CACHE, 0.0, GPU, between=7)
+    assert found.seconds == cycles
+
+
+def test_memory_binds_persistent_blocks_too() -> None:
+    traffic = Traffic(array_bytes=1 << 30, distinct=0.5, turn_bytes=10 * GPU.memory_bytes)
+    found = launched(20, 1, lambda _: BlockTime(1, 50, 100), traffic, 0.0, GPU, between=7)
+    assert found.bound == "memory"
+    assert found.seconds == pytest.approx(50 + 2 * 100 * 5 + 7)
+
+
 def test_memory_binds_where_arrays_are_larger_than_the_cache() -> None:
     traffic = Traffic(array_bytes=1 << 30, distinct=0.5, turn_bytes=10 * GPU.memory_bytes)
     found = launch(10, traffic=traffic)

@@ -4,6 +4,11 @@ How long a launch of many blocks takes: waves of them over the multiprocessors, 
     multiprocessor 0   block 0 | block 264 | ...          two at a time on each of 132: waves of 264
                        block 132 | block 396 | ...        the last wave may be smaller
 
+Blocks that compute many programs are there once, and each takes every n-th:
+
+    multiprocessor 0   block 0: program 0 | 132 | 264 | ...    what is before a loop, and behind it, is there once;
+                                                               between two programs stands what nothing hides
+
 A block takes a part before and behind its loop, and a period for each turn (`BlockTime`); both depend on how many
 blocks share its multiprocessor. Whoever foretells them (the schedule, or the code of the threads) is not this module's
 matter. No turn is shorter than what it loads from memory, if the arrays are larger than the second-level cache. Tiles
@@ -77,12 +82,16 @@ def launched(
     traffic: Traffic,
     product: float,
     gpu: GPUTiming,
+    between: float | None = None,
 ) -> Launched:
     """
     A launch of `blocks` blocks, `together` on a multiprocessor, each with `product` cycles of the tensor cores in all.
-    `time_of` says what a block takes if so many share a multiprocessor.
+    `time_of` says what a block takes if so many share a multiprocessor. Where blocks compute many programs, `blocks`
+    counts these, and `between` are the cycles from the turns of one to those of the next.
     """
     at_once = gpu.multiprocessors * together
+    if between is not None:
+        return _persistent(blocks, together, time_of(min(together, blocks)), traffic, product, gpu, between)
     full, left = divmod(blocks, at_once)
     cycles, bound, turn = 0.0, "block", 0.0
     for waves, sharing in ((full, together), (min(left, 1), -(-left // gpu.multiprocessors))):
@@ -93,11 +102,34 @@ def launched(
         if not turn:
             turn, bound = max(time.turn, memory), "memory" if memory > time.turn else "block"
         cycles += waves * (time.rest + time.turns * max(time.turn, memory) + gpu.block_start)
+    return _timed(cycles, blocks, together, turn, bound, product, gpu)
+
+
+def _persistent(
+    programs: int,
+    together: int,
+    time: BlockTime,
+    traffic: Traffic,
+    product: float,
+    gpu: GPUTiming,
+    between: float,
+) -> Launched:
+    """A launch of as many blocks as there is room for. The last to end decides: it may have a program more."""
+    memory = together * traffic.turn_bytes * traffic.from_memory(gpu) / gpu.memory_bytes
+    turn, bound = max(time.turn, memory), "memory" if memory > time.turn else "block"
+    most = -(-programs // (gpu.multiprocessors * together))
+    cycles = gpu.block_start + time.rest + most * time.turns * turn + (most - 1) * between
+    return _timed(cycles, programs, together, turn, bound, product, gpu)
+
+
+def _timed(
+    cycles: float, blocks: int, together: int, turn: float, bound: str, product: float, gpu: GPUTiming
+) -> Launched:
     busy = min(blocks * product / gpu.multiprocessors / cycles, 1.0)
     clock = gpu.clock - (gpu.clock - gpu.products_clock) * busy
     return Launched(
         seconds=cycles / clock + gpu.launch_seconds,
-        waves=blocks / at_once,
+        waves=blocks / (gpu.multiprocessors * together),
         together=together,
         turn=turn,
         bound=bound,

@@ -35,6 +35,7 @@ from tileas_xdsl.scheduling.launches import BlockTime, Launched, launched
 from tileas_xdsl.scheduling.op_times import tile_bytes
 from tileas_xdsl.scheduling.program_work import ProgramWork, TileRead
 from tileas_xdsl.targets.gpu_timing import MOST_REGISTERS, REGISTERS, BlockNeeds, GPUTiming
+from tileas_xdsl.targets.machine_models import machine_model
 from tileas_xdsl.targets.warps import WARP
 from tileas_xdsl.tools.compile import SCHEDULED, Options, loops_of, say_target
 from tileas_xdsl.tools.inputs import full_context
@@ -45,6 +46,10 @@ ROW = 128
 """Bytes of a row of a box; a shorter one takes as long."""
 OF_CONSUMER, OF_ONE_AGENT = 110.0, 410.0
 """Cycles of a turn beside the interval of the schedule, where another agent loads, or the same: fitted, see above."""
+REGISTERS_STEP = 8
+"""A thread gets a multiple of so many."""
+SHARED_BYTES = 128
+"""That a multiprocessor writes to shared memory in a cycle: what is stored goes there while nothing is multiplied."""
 REGISTER = 4
 BESIDE_SUMS = 40
 """Registers of a thread beside the tiles that a loop carries: fitted to what ptxas reports of the same products."""
@@ -64,6 +69,8 @@ class Agents:
     """Of the tiles that it stores, which are staged in shared memory."""
     interval: int
     """Cycles from one turn to the next, as the schedule says."""
+    is_persistent: bool = False
+    """Whether a block computes many programs."""
 
 
 def agents_of(module: ModuleOp, name: str | None, options: Options) -> Agents:
@@ -89,21 +96,25 @@ def agents_of(module: ModuleOp, name: str | None, options: Options) -> Agents:
     switch = next((op for op in function.walk() if isinstance(op, AgentSwitchOp)), None)
     shared = sum(map(_ring_bytes, rings))
     slots = min([ring.depth for ring in rings], default=1)
+    most = machine_model(options.target).shared_among(options.blocks).shared_bytes
+    is_beside = options.persistent or shared + stored <= most  # else what is stored lies in the slots of the rings
     if switch is None:
         threads = options.num_warps * WARP
         registers = BESIDE_SUMS + carried // (REGISTER * threads)
     else:
         warps, limits = (integers_of(entry) or () for entry in (switch.num_warps, switch.max_regs))
         threads = sum(warps) * WARP
-        registers = min(max(limits, default=MOST_REGISTERS), REGISTERS // (options.blocks * threads))
+        room = REGISTERS // (options.blocks * threads) // REGISTERS_STEP * REGISTERS_STEP
+        registers = min(max(limits, default=MOST_REGISTERS), room)
     return Agents(
         several=switch is not None,
         threads=threads,
         registers=registers,
         slots=slots,
-        shared_bytes=max(shared, stored) if options.blocks > 1 else shared + stored,
+        shared_bytes=shared + stored if is_beside else max(shared, stored),
         stored_bytes=stored,
         interval=interval,
+        is_persistent=options.persistent,
     )
 
 
@@ -130,7 +141,8 @@ def estimated(agents: Agents, work: ProgramWork, problem: Problem, gpu: GPUTimin
         turn = max(sharing * product, sharing * loads, ring, agents.interval + beside)
         return BlockTime(turn, latency + loads + sharing * agents.stored_bytes / timing.tma_store_bytes, work.turns)
 
-    return launched(problem.blocks, together, time_of, traffic, work.product, gpu)
+    between = agents.stored_bytes / SHARED_BYTES if agents.is_persistent else None
+    return launched(problem.blocks, together, time_of, traffic, work.product, gpu, between)
 
 
 def _asked(read: TileRead) -> float:

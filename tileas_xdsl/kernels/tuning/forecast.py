@@ -9,7 +9,7 @@ running its PTX (`machine/warps/`); the rest is `scheduling/launches.py`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -94,4 +94,18 @@ def forecast(
         turns=work.turns,
         spilled=(report.spill_bytes or 0) * threads / gpu.spilled_bytes,
     )
-    return launched(problem.blocks, together, time_of, traffic, work.product, gpu)
+    between = None
+    if contract.get("persistent_blocks") is not None:
+        tiles = [axis for axis in contract.get("programs") or () if axis is not None]
+        one, two = ({**problem.sizes, **_sizes_of(tiles, count, problem)} for count in (1, 2))
+        time_of = replace(time_of, sizes=one)
+        between = replace(time_of, sizes=two).longer_than(time_of, together)
+    return launched(problem.blocks, together, time_of, traffic, work.product, gpu, between)
+
+
+def _sizes_of(axes: Sequence[Mapping[str, Any]], count: int, problem: Problem) -> dict[str, list[int]]:
+    """The sizes of the arrays that programs write, if there are `count` programs, along the first axis."""
+    sizes = {axis["array"]: list(problem.sizes[axis["array"]]) for axis in axes}
+    for number, axis in enumerate(axes):
+        sizes[axis["array"]][axis["dimension"]] = axis["extent"] * (count if number == 0 else 1)
+    return sizes

@@ -78,6 +78,13 @@ class SimulatedBlocks:
         turn = max(whole - rest, 0.0) / max(self.turns, 1)
         return BlockTime(turn + together * self.spilled, max(rest, 0.0), max(self.turns, 1))
 
+    def longer_than(self, other: SimulatedBlocks, together: int) -> float:
+        """Cycles that a block takes longer than one of `other`, which has a program less, beside the turns of that."""
+        grown = [name for name in self.loops if self.numbers.get(name, 0) > 0][:MOST_LOOPS]
+        few, many = ({name: _points(self.numbers[name])[end] for name in grown} for end in (0, 1))
+        at_few, at_many = (self._cycles(together, trips) - other._cycles(together, trips) for trips in (few, many))
+        return max(2 * at_few - at_many, 0.0)  # there are twice as many turns in the second run
+
     def _cycles(self, together: int, trips: Mapping[str, int]) -> float:
         return run_cycles(
             self.code,

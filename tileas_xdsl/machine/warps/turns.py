@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
+from tileas_xdsl.dialects.array_numbers import number_in
 from tileas_xdsl.machine.warps.code import Code, code_of
 from tileas_xdsl.machine.warps.multiprocessor import Multiprocessor, run_together
 from tileas_xdsl.targets.warp_timing import WarpTiming
@@ -86,10 +87,12 @@ def _parameters(
 
 
 def _open_number(word: str, shape: Sequence[int] | None) -> int:
-    """A number of an array that its type leaves open: `size 0`, `stride 1`, `offset`."""
+    """A number of an array that its type leaves open: `size 0`, `stride 1`, `offset`, `tiles 0 by 128`."""
     what, _, place = word.partition(" ")
     if what == "offset":
         return 0
+    if what == "tiles":
+        return 1 if shape is None else number_in(word, shape, ())
     if shape is not None:
         return shape[int(place)] if what == "size" else prod(shape[int(place) + 1 :])
     return EXTENT if what == "size" or place == "0" else 1
