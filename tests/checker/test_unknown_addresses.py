@@ -222,3 +222,33 @@ def test_each_value_that_a_loop_carries_is_followed_by_itself(first: str, decide
     body = CARRIED.format(first=first)
     function, _ = find_function(parse(GUARDED.format(body=body)), "f")
     assert (made_up_extent(function) is not None) == decides
+
+
+BATCH = """
+func.func @f(%c: memref<4x?x?xf32>, %n: index) attributes {{nvvm.reqntid = array<i32: 32>}} {{
+  %lane = nvvm.read.ptx.sreg.tid.x : i32
+  %thread = arith.index_cast %lane : i32 to index
+  %batch = arith.constant {batch} : index
+  %base, %offset, %sizes:3, %strides:3 = "memref.extract_strided_metadata"(%c)
+      : (memref<4x?x?xf32>) -> (memref<f32>, index, index, index, index, index, index, index)
+  %rows = arith.muli %batch, %strides#0 : index
+  %at = arith.addi %rows, %thread : index
+  %address = "memref.extract_aligned_pointer_as_index"(%c) : (memref<4x?x?xf32>) -> index
+  %number = arith.index_cast %address : index to i64
+  %array = llvm.inttoptr %number : i64 to !llvm.ptr<1>
+  %c4 = arith.constant 4 : index
+  %bytes = arith.muli %at, %c4 : index
+  %distance = arith.index_cast %bytes : index to i64
+  %to = llvm.getelementptr %array[%distance] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+  %x = arith.constant 1.0 : f32
+  llvm.store %x, %to : f32, !llvm.ptr<1>
+  func.return
+}}
+"""
+
+
+@pytest.mark.parametrize(("batch", "verdict"), [(3, Verdict.SAFE), (-1, Verdict.VIOLATION)])
+def test_addresses_of_an_array_with_open_extents_do_not_wrap(batch: int, verdict: Verdict) -> None:
+    """With extents of 2^30 the last of four batches would begin 3 * 2^62 bytes behind the first."""
+    report = check(parse(BATCH.format(batch=batch)))
+    assert report.verdict is verdict

@@ -15,9 +15,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from math import prod
 from typing import Any
 
-from xdsl.ir import Operation, Region
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
+from xdsl.dialects.memref import ExtractAlignedPointerAsIndexOp
+from xdsl.ir import Attribute, Operation, Region
 
 from tileas_xdsl.checker.verdict.answers import (
     Answering,
@@ -57,6 +60,7 @@ from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.opaque_numbers import Grid, OpaqueNumber, PartsOfArrays, SumOfIds
 from tileas_xdsl.machine.core.orders import Lazy, Order, Random
 from tileas_xdsl.machine.core.standstill import deadlock_of
+from tileas_xdsl.machine.core.values import element_type
 from tileas_xdsl.machine.core.violations import (
     MistakeError,
     OutOfBoundsError,
@@ -71,6 +75,29 @@ from tileas_xdsl.machine.parts.barriers import judge_open_phases
 
 BOUNDLESS_EXTENT = 1 << 30
 """An extent that no loop walks to the end, and that an integer of 32 bits can hold."""
+ADDRESSABLE = 1 << 62
+"""Bytes of an array: the distance of any two of them is an integer of 64 bits, with its sign."""
+
+
+def computes_addresses(function: Operation) -> bool:
+    """Whether `function` takes an address of an array as a number, as code of threads does."""
+    return any(isinstance(op, ExtractAlignedPointerAsIndexOp) for op in function.walk())
+
+
+def addressable_extent(body: Region) -> int:
+    """The largest power of two, up to BOUNDLESS_EXTENT, with which all array arguments of `body` are addressable."""
+    assert body.first_block is not None
+    kinds = [argument.type for argument in body.first_block.args]
+    arrays = [kind for kind in kinds if isinstance(kind, MemRefType) and not kind.has_static_shape()]
+    return min(map(_addressable_extent, arrays), default=BOUNDLESS_EXTENT)
+
+
+def _addressable_extent(array: MemRefType[Attribute]) -> int:
+    """The same for one array, of which some extents are open."""
+    shape = array.get_shape()
+    known = element_type(array.element_type).size * prod(extent for extent in shape if extent != DYNAMIC_INDEX)
+    room = (ADDRESSABLE // max(1, known)).bit_length() - 1
+    return min(BOUNDLESS_EXTENT, 1 << room // shape.count(DYNAMIC_INDEX))
 
 
 @dataclass(frozen=True)
@@ -145,7 +172,9 @@ class Subject:
     @cached_property
     def extent(self) -> int:
         """What the open extents of arrays are taken to be: beyond what loops walk, unless that bounds the loops."""
-        return BOUNDLESS_EXTENT if made_up_extent(self.op) is None else DYNAMIC_EXTENT
+        if made_up_extent(self.op) is not None:
+            return DYNAMIC_EXTENT
+        return addressable_extent(self.body) if computes_addresses(self.op) else BOUNDLESS_EXTENT
 
     def arguments(self, scalars: Mapping[str, int]) -> list[Any]:
         """The arguments of a call with `scalars`, without data (see `symbolic_arguments`)."""
