@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from math import prod
-from typing import Any
+from typing import Any, TypeGuard
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.dialects.memref import ExtractAlignedPointerAsIndexOp
@@ -88,14 +88,19 @@ def addressable_extent(body: Region) -> int:
     """The largest power of two, up to BOUNDLESS_EXTENT, with which all array arguments of `body` are addressable."""
     assert body.first_block is not None
     kinds = [argument.type for argument in body.first_block.args]
-    arrays = [kind for kind in kinds if isinstance(kind, MemRefType) and not kind.has_static_shape()]
-    return min(map(_addressable_extent, arrays), default=BOUNDLESS_EXTENT)
+    return min((_addressable_extent(kind) for kind in kinds if is_open(kind)), default=BOUNDLESS_EXTENT)
+
+
+def is_open(kind: Attribute) -> TypeGuard[MemRefType[Attribute]]:
+    """Whether `kind` is an array some of whose extents are open."""
+    return isinstance(kind, MemRefType) and DYNAMIC_INDEX in kind.get_shape()
 
 
 def _addressable_extent(array: MemRefType[Attribute]) -> int:
     """The same for one array, of which some extents are open."""
     shape = array.get_shape()
-    known = element_type(array.element_type).size * prod(extent for extent in shape if extent != DYNAMIC_INDEX)
+    element = element_type(array.element_type)
+    known = prod(extent for extent in shape if extent != DYNAMIC_INDEX) * (1 if element is None else element.size)
     room = (ADDRESSABLE // max(1, known)).bit_length() - 1
     return min(BOUNDLESS_EXTENT, 1 << room // shape.count(DYNAMIC_INDEX))
 
