@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
@@ -15,7 +19,7 @@ import tileas_xdsl as tileas
 from tests.kernel_objects.test_launch import driver, said  # noqa: F401 - a fixture
 from tests.support.ir import ROOT
 from tests.support.ptx import require_llvmlite, require_ptxas
-from tileas_xdsl.kernels.tuning import tuning
+from tileas_xdsl.kernels.tuning import steps, tuning, workers
 from tileas_xdsl.kernels.tuning.result import Candidate, Tuning
 from tileas_xdsl.kernels.tuning.space import points_of
 from tileas_xdsl.tools.main import main
@@ -176,8 +180,8 @@ def test_an_array_that_the_grid_follows_from_is_named() -> None:
 
 def test_what_was_found_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
     first = tuned()
-    monkeypatch.setattr(tuning, "agents_of", _never)
-    monkeypatch.setattr(tuning, "forecast", _never)
+    monkeypatch.setattr(steps, "agents_of", _never)
+    monkeypatch.setattr(steps, "forecast", _never)
     assert tuned().to_dict() == first.to_dict()
 
 
@@ -198,8 +202,64 @@ def test_an_interrupted_tuning_says_one_line_and_goes_on(
         tune(interrupting)
     line = "interrupted: 4 candidates, 4 estimated, 0 foretold, 0 measured; the next tuning goes on from there\n"
     assert capsys.readouterr().err == line
-    monkeypatch.setattr(tuning, "agents_of", _never)
+    monkeypatch.setattr(steps, "agents_of", _never)
     assert tune(None).candidates[0].foretold is not None
+
+
+# On several cores -----------------------------------------------------------------------------------------------------
+
+MANY = {**SPACE, "blocks": [1, 2]}
+
+
+def test_processes_find_what_one_finds(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(workers, "cores", lambda: 1)
+    alone = tuned(MANY, compiled=2, cache=False)
+    monkeypatch.setattr(workers, "cores", lambda: 2)
+    monkeypatch.setattr(steps, "agents_of", _never)
+    told: list[tuple[int, int, str]] = []
+    how = tuning.HowTuned(target="sm_90a", compiled=2, check=False, cache=False, tell=lambda *each: told.append(each))
+    found = tuning.tune(GEMM, MANY, gemm_arguments(), how)
+    assert found.to_dict() == alone.to_dict()
+    assert [done for done, _, text in told if text.startswith("estimate")] == list(range(9))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_ctrl_c_ends_the_processes_and_loses_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(workers, "cores", lambda: 2)
+    started: list[subprocess.Popen[bytes]] = []
+    start = workers._started
+    monkeypatch.setattr(workers, "_started", lambda: started.append(start()) or started[-1])
+
+    def interrupting(done: int, total: int, text: str) -> None:
+        if done == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def tune(tell: tuning.Tell | None) -> Tuning:
+        how = tuning.HowTuned(target="sm_90a", compiled=1, check=False, tell=tell)
+        return tuning.tune(GEMM, MANY, gemm_arguments(), how)
+
+    with pytest.raises(KeyboardInterrupt):
+        tune(interrupting)
+    line = capsys.readouterr().err
+    assert (
+        line == "interrupted: 8 candidates, 3 estimated, 0 foretold, 0 measured; the next tuning goes on from there\n"
+    )
+    assert [process.returncode for process in started] == [-signal.SIGKILL] * 2
+    told: list[str] = []
+    tune(lambda done, total, text: told.append(text))
+    assert sum(text.startswith("estimate ") for text in told) == 5
+
+
+def test_a_process_that_dies_costs_its_candidate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "cores", lambda: 2)
+    program = [sys.executable, "-c", "import sys; sys.exit(7)"]
+    monkeypatch.setattr(
+        workers, "_started", lambda: subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    )
+    with pytest.raises(tileas.InputError, match="no candidate is left of 8; the first one: the process that compiled "):
+        tuned(MANY)
 
 
 def _never(*_: Any) -> Any:

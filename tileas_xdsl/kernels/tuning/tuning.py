@@ -6,7 +6,9 @@
     with a GPU      the same ten, measured, after their numbers are found right
     the winner      its threads are checked, as by `tileas compile`; else the next one wins
 
-What is found is kept in the cache as soon as it is known, so an interrupted tuning goes on where it was.
+The first two are done on all cores (`workers.py`).
+
+What is found is kept in the cache, so an interrupted tuning goes on where it was.
 """
 
 from __future__ import annotations
@@ -14,41 +16,35 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypedDict, cast
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.utils.exceptions import PassFailedException, VerifyException
 
 from tileas_xdsl.backend.contract import ProgramAxis
 from tileas_xdsl.backend.present_gpu import present_capability
-from tileas_xdsl.checker.verdict.loop_bounds import bounding_arguments
 from tileas_xdsl.diagnostics import Error
 from tileas_xdsl.kernels.arrays import array_of
 from tileas_xdsl.kernels.binding import Grid
 from tileas_xdsl.kernels.cache import Cache
 from tileas_xdsl.kernels.compiling import Program, Request, compiled, key_of
 from tileas_xdsl.kernels.kernel import Kernel, program_of
-from tileas_xdsl.kernels.tuning.estimate import agents_of, estimated
-from tileas_xdsl.kernels.tuning.forecast import Problem, forecast, gpu_of, work_in
+from tileas_xdsl.kernels.tuning.forecast import Problem, gpu_of
 from tileas_xdsl.kernels.tuning.measuring import Measuring
 from tileas_xdsl.kernels.tuning.result import Candidate, Tuning
 from tileas_xdsl.kernels.tuning.space import Make, Point, Space, made, options_of, points_of, taken
-from tileas_xdsl.machine.arguments import ArgumentError, Arguments, find_function, named_arguments
-from tileas_xdsl.machine.warps.multiprocessor import StuckError
-from tileas_xdsl.readers.ptx.syntax import PtxError
-from tileas_xdsl.scheduling.program_work import ProgramWork
+from tileas_xdsl.kernels.tuning.steps import Step, Task, first_line
+from tileas_xdsl.kernels.tuning.workers import Workers
+from tileas_xdsl.machine.arguments import ArgumentError, Arguments, named_arguments
 from tileas_xdsl.targets.chips import runs_on
-from tileas_xdsl.targets.gpu_timing import GPUTiming
 from tileas_xdsl.tools.compile import Options
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.inputs import full_context, parse_module
 from tileas_xdsl.tools.machine_code import CHECK_SECONDS, programs_of
 from tileas_xdsl.tools.machine_code.default_target import chosen_target
-from tileas_xdsl.tools.main import without_collector
-from tileas_xdsl.transforms.tileas.group_programs import GroupProgramsPass
 
 COMPILED = 10
 """Candidates of which code is made, unless the caller says another number."""
@@ -102,6 +98,8 @@ class _Try:
     request: Request
     values: Mapping[str, Any]
     """The arguments of the launch, by name."""
+    problem: Problem | None
+    """The launch; None where none can be foretold."""
 
 
 def tune(make: Make, space: Space, arguments: Given, how: HowTuned) -> Tuning:
@@ -136,21 +134,22 @@ class _Search:
     def run(self) -> Tuning:
         """Estimate, foretell, measure, check."""
         self._recall()
+        workers = Workers(len(self.tries))
         try:
             if self.gpu is not None:
-                for one in self._steps(self.tries, "estimate"):
-                    self._estimate(one, self.gpu)
-            chosen = self._first(self.how.compiled if self.gpu is not None else len(self.tries))
-            for one in self._steps(chosen, "compile"):
-                self._foretell(one)
+                self._find("estimate", self.tries, workers)
+            self._find("compile", self._first(self.how.compiled if self.gpu is not None else len(self.tries)), workers)
             if self.measuring is not None:
-                for one in self._steps(self._first(self.how.compiled), "measure"):
+                chosen = self._first(self.how.compiled)
+                for number, one in enumerate(chosen):
+                    self._tell(number, len(chosen), f"measure {one.candidate.name}")
                     self._measure(one, self.measuring)
             kernel = self._winner()
         except KeyboardInterrupt:
             print(f"interrupted: {self._said()}; the next tuning goes on from there", file=sys.stderr)
             raise
         finally:
+            workers.close()
             self._keep()
         device = self.measuring.device if self.measuring is not None else self.gpu.device if self.gpu else ""
         return Tuning(
@@ -167,19 +166,16 @@ class _Search:
         given = arguments(**taken(arguments, point)) if callable(arguments) else arguments
         values = named_arguments(module, self.how.function, given)
         request = Request(target=target, options=options, is_checked=False)
-        return _Try(candidate=Candidate(point=dict(point)), program=program, request=request, values=values)
+        problem = self._problem(module, values) if gpu_of(target) is not None else None
+        return _Try(
+            candidate=Candidate(point=dict(point)), program=program, request=request, values=values, problem=problem
+        )
 
     def _ordered(self) -> list[_Try]:
         return sorted(self.tries, key=lambda one: one.candidate.place)
 
     def _first(self, count: int) -> list[_Try]:
         return [one for one in self._ordered() if one.candidate.problem is None][:count]
-
-    def _steps(self, tries: Sequence[_Try], what: str) -> Iterator[_Try]:
-        for number, one in enumerate(tries):
-            if self.how.tell is not None:
-                self.how.tell(number, len(tries), f"{what} {one.candidate.name}")
-            yield one
 
     def _said(self) -> str:
         known = [one.candidate for one in self.tries]
@@ -190,41 +186,31 @@ class _Search:
 
     # Steps ------------------------------------------------------------------------------------------------------------
 
-    def _estimate(self, one: _Try, gpu: GPUTiming) -> None:
-        candidate = one.candidate
-        if candidate.estimated is not None or candidate.problem is not None:
-            return
-        module = parse_module(one.program.text, one.program.name, full_context())
-        work, problem = self._work(module, one)
-        try:
-            with without_collector():
-                found = estimated(agents_of(module, self.how.function, one.request.options), work, problem, gpu)
-        except (Error, PassFailedException, VerifyException) as error:
-            candidate.problem = _first_line(error)
-            return
-        candidate.estimated, candidate.blocks, candidate.bound = found.seconds, found.together, found.bound
+    def _find(self, step: Step, tries: Sequence[_Try], workers: Workers) -> None:
+        """Do a step for the candidates that need it, on all cores."""
+        known = "estimated" if step == "estimate" else "foretold"
+        open_ = [one for one in tries if getattr(one.candidate, known) is None and one.candidate.problem is None]
+        tasks = [self._task(step, one) for one in open_]
+        self._tell(0, len(tries), step)
+        with closing(workers.found(tasks)) as results:
+            for done, (number, found) in enumerate(results, start=len(tries) - len(open_) + 1):
+                one = open_[number]
+                one.candidate = replace(one.candidate, **found)
+                self._tell(done, len(tries), f"{step} {one.candidate.name}")
 
-    def _foretell(self, one: _Try) -> None:
-        candidate = one.candidate
-        if candidate.foretold is not None or candidate.problem is not None:
-            return
-        try:
-            kernel = self._kernel(one)
-            report = kernel.report
-            candidate.registers, candidate.spill_bytes = report.registers, report.spill_bytes
-            candidate.shared_bytes = report.shared_bytes
-            if self.gpu is None:
-                return
-            module = parse_module(one.program.text, one.program.name, full_context())
-            work, problem = self._work(module, one)
-            loops = bounding_arguments(find_function(module, self.how.function)[1])
-            found = forecast(kernel.ptx, kernel.data, work, problem, self.gpu, loops)
-        except (PtxError, StuckError):
-            return  # the model does not run it: the estimate stays
-        except Error as error:
-            candidate.problem = _first_line(error)
-            return
-        candidate.foretold, candidate.blocks, candidate.bound = found.seconds, found.together, found.bound
+    def _task(self, step: Step, one: _Try) -> Task:
+        return Task(
+            step=step,
+            program=one.program,
+            request=one.request,
+            function=self.how.function,
+            problem=one.problem,
+            cache=self.cache,
+        )
+
+    def _tell(self, done: int, total: int, what: str) -> None:
+        if self.how.tell is not None:
+            self.how.tell(done, total, what)
 
     def _measure(self, one: _Try, measuring: Measuring) -> None:
         candidate = one.candidate
@@ -233,39 +219,27 @@ class _Search:
         try:
             candidate.measured = measuring.seconds(self._kernel(one), one.values, self.how.grid)
         except Error as error:
-            candidate.problem = _first_line(error)
+            candidate.problem = first_line(error)
 
     def _winner(self) -> Kernel:
         """The kernel of the first candidate whose threads are not found wrong."""
         for one in self._first(len(self.tries)):
-            if self.how.tell is not None:
-                self.how.tell(0, 1, f"check {one.candidate.name}")
+            self._tell(0, 1, f"check {one.candidate.name}")
             request = replace(one.request, is_checked=self.how.check, seconds=CHECK_SECONDS)
             try:
                 return Kernel(compiled(one.program, request, self.cache), self.how.function)
             except InputError as error:
-                one.candidate.problem = _first_line(error)
+                one.candidate.problem = first_line(error)
         first = next((one.candidate.problem for one in self.tries if one.candidate.problem), "")
         raise InputError([f"error: no candidate is left of {len(self.tries)}; the first one: {first}"])
 
     def _kernel(self, one: _Try) -> Kernel:
         return Kernel(compiled(one.program, one.request, self.cache), self.how.function)
 
-    def _work(self, module: ModuleOp, one: _Try) -> tuple[ProgramWork, Problem]:
-        """What a program does, in the order of the candidate, and the launch."""
-        rows = one.request.options.group_programs
-        function, _ = find_function(module, self.how.function)
-        problem = self._problem(module, one)
-        if rows:
-            copy = module.clone()
-            GroupProgramsPass(rows=rows).apply(full_context(), copy)
-            function, _ = find_function(copy, self.how.function)
-        return work_in(function, problem, self.target), problem
-
-    def _problem(self, module: ModuleOp, one: _Try) -> Problem:
+    def _problem(self, module: ModuleOp, values: Mapping[str, Any]) -> Problem:
         numbers: dict[str, int] = {}
         sizes: dict[str, tuple[int, ...]] = {}
-        for name, value in one.values.items():
+        for name, value in values.items():
             array = array_of(value) if np.ndim(value) else None
             if array is not None:
                 sizes[name] = array.shape
@@ -273,7 +247,7 @@ class _Search:
                 numbers[name] = int(value)
         programs = programs_of(module)
         axes = programs[self.how.function or next(iter(programs))] if programs else None
-        return Problem(numbers=numbers, sizes=sizes, grid=_grid(self.how.grid, axes, sizes, one.values))
+        return Problem(numbers=numbers, sizes=sizes, grid=_grid(self.how.grid, axes, sizes, values))
 
     # What is kept -----------------------------------------------------------------------------------------------------
 
@@ -325,7 +299,3 @@ def _grid(
     if min(x, y, z) < 1:
         raise ArgumentError(f"a grid has 1 block or more along each axis, not {min(x, y, z)}")
     return x, y, z
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0].removeprefix("error: ")
