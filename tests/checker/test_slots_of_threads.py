@@ -121,6 +121,27 @@ def test_what_is_wrong_with_a_ring_is_found(slots: int, fault: str) -> None:
     assert report.findings, str(report)
 
 
+@pytest.mark.parametrize("slots", [3, 4, 6])
+def test_who_only_counts_keeps_no_state_apart(slots: int) -> None:
+    """What an idle warp does not know makes no state: there are two rounds until all are alike, and two that are."""
+    (proof,) = checked(ring(slots)).proofs_by_decisions.values()
+    assert proof.states <= 4 * slots
+
+
+@pytest.mark.parametrize("turn", [0, 5, 12, 40])
+def test_who_counts_and_then_waits_is_found(turn: int) -> None:
+    """A warp that nobody waits for asks for a phase of which it knows nothing, be it late."""
+    late = f"""%late = arith.constant {turn} : index
+      %now = arith.cmpi eq, %k, %late : index
+      scf.if %now {{
+        nvvm.mbarrier.try_wait.parity %full, %parity, %ticks : !llvm.ptr<3>, i32, i32
+      }}"""
+    text = ring(4)
+    begin = text.rindex("scf.yield")
+    report = checked(f"{text[:begin]}{late}\n      {text[begin:]}")
+    assert not report.is_proved, str(report)
+
+
 def test_one_slot_too_few_is_found() -> None:
     """Who fills counts five slots where there are four: the fifth has no barriers."""
     text = ring(4).replace("%over = arith.cmpi eq, %next, %slots", "%over = arith.cmpi eq, %next, %five", 1)

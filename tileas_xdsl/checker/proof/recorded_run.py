@@ -26,6 +26,7 @@ from tileas_xdsl.machine.core.opaque_numbers import TurnsOverBlocks
 from tileas_xdsl.machine.core.synchronization import StateToken
 from tileas_xdsl.machine.core.values import ElementType
 from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.parts.placed_barriers import BarrierLook
 from tileas_xdsl.machine.parts.rings import StageLook
 
 if TYPE_CHECKING:
@@ -185,7 +186,9 @@ class RecordedRun(Observer):
 
     @property
     def reached(self) -> Reach:
-        return Reach.of((entry for entry in self.entries if isinstance(entry, Access)), self.in_flight)
+        accesses = (entry for entry in self.entries if isinstance(entry, Access))
+        looks = (entry for entry in self.entries if isinstance(entry, BarrierLook))
+        return Reach.of(accesses, looks, self.in_flight)
 
     def loop(self, agent: Agent, body: Block, inductions: object) -> Turns:
         number = self._runs.get(body, 0)

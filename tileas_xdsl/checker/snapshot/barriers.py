@@ -33,8 +33,11 @@ from tileas_xdsl.machine.parts.placed_barriers import PlacedBarrier
 
 @draws_thing(PhaseBarrier)
 def _phase_barrier(drawing: Drawing, barrier: PhaseBarrier) -> None:
-    """Phases are numbered from the present one back, up to one that all actors know: no wait can mean an older one."""
-    present = barrier.current.index
+    """
+    Phases are numbered from the present one back, up to one that all know who may still use the barrier: no wait of
+    theirs can mean an older one.
+    """
+    present, users = barrier.current.index, drawing.users_of(barrier)
     drawing.literal((barrier.expected, barrier.pending, barrier.bytes_outstanding, barrier.hands_on))
     drawing.literal(drawing.parity(barrier, present))
     drawing.literal((barrier.counted_by_hand, barrier.valid))
@@ -44,7 +47,7 @@ def _phase_barrier(drawing: Drawing, barrier: PhaseBarrier) -> None:
     for phase in reversed(barrier.completed):
         drawing.literal(present - phase.index)
         _draw_phase(drawing, phase)
-        if is_settled_phase(phase, drawing.actors):
+        if is_settled_phase(phase, users):
             break
 
 

@@ -18,6 +18,7 @@ from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.happens_before import Access, Clock, Mind, Proxy
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.synchronization import EndOfAgents, Phase
+from tileas_xdsl.machine.parts.placed_barriers import BarrierLook
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent
@@ -37,6 +38,8 @@ class Reach:
     """Families whose lifetime ends: works on them concern every actor."""
     by: frozenset[tuple[str, object]] = frozenset()
     """(family, role): the agents that reach a family, and those that have started them, by `role_of`."""
+    looks: frozenset[tuple[str, object]] = frozenset()
+    """The same for the barriers in a family: the agents that make, use or remove any of them."""
     in_flight: int = 0
     """The largest number of groups that any wait leaves in flight."""
 
@@ -46,11 +49,12 @@ class Reach:
             self.read | other.read,
             self.ended | other.ended,
             self.by | other.by,
+            self.looks | other.looks,
             max(self.in_flight, other.in_flight),
         )
 
     @staticmethod
-    def of(accesses: Iterable[Access], in_flight: int) -> Reach:
+    def of(accesses: Iterable[Access], looks: Iterable[BarrierLook], in_flight: int) -> Reach:
         fenced: set[str] = set()
         read: set[str] = set()
         ended: set[str] = set()
@@ -63,11 +67,18 @@ class Reach:
                 read.add(base.family)
             if base.lifetime_over:
                 ended.add(base.family)
-            agent: Agent | None = access.agent
-            while agent is not None and (base.family, role_of(agent)) not in by:
-                by.add((base.family, role_of(agent)))
-                agent = agent.parent
-        return Reach(frozenset(fenced), frozenset(read), frozenset(ended), frozenset(by), in_flight)
+            _add_with_parents(by, base.family, access.agent)
+        used: set[tuple[str, object]] = set()
+        for look in looks:
+            _add_with_parents(used, look.base.family, look.agent)
+        return Reach(frozenset(fenced), frozenset(read), frozenset(ended), frozenset(by), frozenset(used), in_flight)
+
+
+def _add_with_parents(found: set[tuple[str, object]], family: str, agent: Agent | None) -> None:
+    """Add `agent` and those that have started it to those that reach `family`."""
+    while agent is not None and (family, role_of(agent)) not in found:
+        found.add((family, role_of(agent)))
+        agent = agent.parent
 
 
 class _All(frozenset[Any]):
@@ -77,7 +88,7 @@ class _All(frozenset[Any]):
         return True
 
 
-EVERYTHING = Reach(_All(), _All(), _All(), _All(), 1 << 30)
+EVERYTHING = Reach(_All(), _All(), _All(), _All(), _All(), 1 << 30)
 """The reach of executions of which nothing is known: they may touch everything, from everywhere."""
 
 

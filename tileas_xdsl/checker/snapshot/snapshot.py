@@ -25,7 +25,7 @@ Through Symmetry", 1996), applied to one deterministic execution.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -33,12 +33,13 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from tileas_xdsl.checker.snapshot.settled import Actor, Unsettled, actors_of, is_settled
+from tileas_xdsl.checker.snapshot.settled import Actor, Unsettled, actors_of, is_settled, role_of
 from tileas_xdsl.machine.core.agents import Agent, Step
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.happens_before import Access, Clock
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.values import Unknown
+from tileas_xdsl.machine.parts.placed_barriers import PlacedBarriers
 
 if TYPE_CHECKING:
     from tileas_xdsl.checker.snapshot.leftovers import Leftover, Row
@@ -193,6 +194,17 @@ class Drawing:
         if found is None:
             found = self._settled[work] = is_settled(work, self.actors)
         return found
+
+    def users_of(self, barrier: PhaseBarrier) -> Sequence[Actor]:
+        """The actors that may still use `barrier`: all, unless it is known who looks for barriers where it lies."""
+        family = self._families.get(id(barrier))
+        looks = self.unsettled.reach.looks
+        return [a for a in self.actors if (family, role_of(a.agent)) in looks] if family is not None else self.actors
+
+    @cached_property
+    def _families(self) -> Mapping[int, str]:
+        """`id` of the state of each barrier in memory -> the family of the object in which it lies."""
+        return {id(placed.state): placed.family for placed in self.machine.part(PlacedBarriers).at.values()}
 
     @cached_property
     def works_that_matter(self) -> Collection[AsyncWork]:

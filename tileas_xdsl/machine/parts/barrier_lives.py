@@ -61,7 +61,7 @@ def make_barrier(
     _write(agent, op, place)
     state = PhaseBarrier(name_at(place), expected, op, counted_by_hand=True)
     made_by = agent.active if agent.is_of_several_warps else None
-    barrier = PlacedBarrier(state, agent, agent.moment, op, fenced, made_by)
+    barrier = PlacedBarrier(state, agent, agent.moment, op, place.base.family, fenced, made_by)
     agent.machine.part(PlacedBarriers).at[place.key] = barrier
     place.base.objects[place.offset] = state.name
     if agent.block is not None:
@@ -257,7 +257,7 @@ def note_switched_off(agent: Agent, op: Operation, place: Pointer) -> None:
 
 def _note_look(agent: Agent, op: Operation, place: Pointer) -> None:
     if agent.machine.observer.watches_steps:
-        agent.machine.observer.looks(BarrierLook(op, place.base, place.offset))
+        agent.machine.observer.looks(BarrierLook(op, place.base, place.offset, agent))
 
 
 def _no_barrier(agent: Agent, op: Operation, place: Pointer) -> tuple[Violation, Misuse]:

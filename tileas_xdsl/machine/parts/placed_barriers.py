@@ -27,6 +27,8 @@ class PlacedBarrier:
     maker: Agent
     moment: int
     op: Operation
+    family: str
+    """Of the object in which it lies."""
     fenced: bool = False
     """Whether the asynchronous proxy may see it."""
     made_by: Active | None = None
@@ -46,10 +48,11 @@ class PlacedBarrier:
 
 @dataclass(slots=True, eq=False)
 class BarrierLook(Look):
-    """An op makes, looks for or removes the barrier at byte `offset` of `base`."""
+    """`agent` makes, looks for or removes the barrier at byte `offset` of `base`."""
 
     base: MemoryObject
     offset: int
+    agent: Agent
 
 
 @dataclass
