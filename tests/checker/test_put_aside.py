@@ -96,6 +96,10 @@ class Wanderer:
         self.states: list[tuple[Any, ...]] = []
         self.twins: list[PutAside] = []
 
+    @property
+    def compares_places(self) -> bool:
+        return True
+
     def decided(self) -> bool | None:
         return None
 

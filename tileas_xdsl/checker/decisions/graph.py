@@ -61,7 +61,8 @@ class Visit:
     begin: Snapshot
     end: Snapshot | None
     entries: Sequence[object]
-    encounters: dict[Access, Encounter]
+    encounters: dict[Access, Encounter] | None
+    """None where they were not noted."""
 
 
 @dataclass(eq=False)
@@ -222,6 +223,8 @@ class Explorer:
     """The decisions on a known way to something that is not known."""
     destination: State | None = None
     """Where that way leads."""
+    first: set[int] = field(default_factory=set[int])
+    """The numbers of the questions whose decisions were taken for the first time."""
 
     def decided(self) -> bool | None:
         """What is decided without a look at the state; None if that is needed."""
@@ -247,6 +250,8 @@ class Explorer:
             raise _not_the_same(question.op, state)
         self._stay()
         goes_on = self.way[number] if number < len(self.way) else self._next(state, numbers)
+        if state.decisions[goes_on].base is None:
+            self.first.add(number)
         if state.decisions[goes_on].learn_from(numbers):
             self.fresh.add(number)
             self.in_vain = 0
@@ -259,6 +264,11 @@ class Explorer:
         if not self.scouts and state.is_reached_by(word) and state.decisions[not goes_on].would_learn_from(numbers):
             self.graph.put_aside(word, state, numbers, keep_twin)
         return goes_on
+
+    @property
+    def compares_places(self) -> bool:
+        """Whether the last decision was taken for the first time: the places of other visits are compared with its."""
+        return len(self.word) - 1 in self.first
 
     def _next(self, state: State, numbers: Vector) -> bool:
         """The first decision on the shortest way to what is not known; the others are noted."""
@@ -318,7 +328,8 @@ class Explorer:
         for number in sorted(self.fresh):
             state, goes_on, question = self.asked[number]
             following = self.asked[number + 1][2] if number + 1 < len(self.word) else None
-            state.decisions[goes_on].visits.append(_visit(run, question, following))
+            visit = _visit(run, question, following, notes_encounters=number in self.first)
+            state.decisions[goes_on].visits.append(visit)
 
 
 def _not_the_same(op: Operation, state: State) -> NoProofError:
@@ -328,13 +339,13 @@ def _not_the_same(op: Operation, state: State) -> NoProofError:
     return NoProofError(sentence(op, "does not always come to the same state from one like this"))
 
 
-def _visit(run: SteeredRun, question: LoopHead, following: LoopHead | None) -> Visit:
+def _visit(run: SteeredRun, question: LoopHead, following: LoopHead | None, *, notes_encounters: bool) -> Visit:
     end = following.place if following is not None else len(run.entries)
     entries = run.entries[question.place : end]
-    encounters = {
-        entry: run.encounters[entry] for entry in entries if isinstance(entry, Access) and entry in run.encounters
-    }
-    return Visit(question.snapshot, following.snapshot if following is not None else None, entries, encounters)
+    accesses = (entry for entry in entries if isinstance(entry, Access))
+    noted = {access: run.encounters[access] for access in accesses if access in run.encounters}
+    snapshot = following.snapshot if following is not None else None
+    return Visit(question.snapshot, snapshot, entries, noted if notes_encounters else None)
 
 
 def _length(way: tuple[Word, Vector]) -> int:

@@ -184,6 +184,7 @@ class _Comparison:
                 for names, other in zip(self.agents, others, strict=True):
                     if names.setdefault(mine.agent, other.agent) != other.agent:
                         raise IrregularError(op_of(mine), "is a step of another agent from time to time")
+                _compare_forms(mine, others)
                 if mine.step.op in self.findings.settled:
                     _compare_settled(mine, others)
                 elif mine.step.op not in self.findings.comparisons:

@@ -70,6 +70,11 @@ class Pilot(Protocol):
         """Whether the loop has one more turn. With a twin the other decision can be taken later."""
         ...
 
+    @property
+    def compares_places(self) -> bool:
+        """Whether what follows is the first visit of its decision, with the accesses of which others are compared."""
+        ...
+
 
 class SteeredRun(RecordedRun):
     """The recorded run of an execution in which `guide` decides how often the open loops turn."""
@@ -123,6 +128,7 @@ class SteeredRun(RecordedRun):
         decided = self.guide.decided()
         self.takes_notes = decided is None
         self._goes_on = self._looked_at(machine, agent, op) if decided is None else decided
+        self.notes_encounters = self.guide.compares_places
         return True
 
     def _looked_at(self, machine: Machine, agent: Agent, op: Operation) -> bool:

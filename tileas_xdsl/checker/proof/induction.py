@@ -143,11 +143,14 @@ class _Induction:
 
     # Executions -------------------------------------------------------------------------------------------------------
 
-    def _run(self, trip_count: int, wanted: Wanted | None = None, *, is_compared: bool = False) -> RecordedRun:
-        """Execute a trip count, and record its steps if it is to be compared with another one."""
+    def _run(
+        self, trip_count: int, wanted: Wanted | None = None, *, is_compared: bool = False, is_larger: bool = False
+    ) -> RecordedRun:
+        """Execute a trip count, and record its steps if it is to be compared, as the one that `is_larger` or not."""
         ways = {"as_slots_turn": self.as_slots_turn, "gathers_leftovers": self.gathers_leftovers}
         run = RecordedRun(wanted, self.reach, **ways)
         run.takes_notes = is_compared
+        run.notes_encounters = not is_larger
         right = self.execute(trip_count, run)
         self.entries += len(run.entries)
         self.meets_equal_slots |= run.meets_equal_slots
@@ -247,10 +250,11 @@ class _Induction:
         runs: dict[int, RecordedRun] = {}
         nothing = frozenset[int]()
 
-        def run_of(trip_count: int) -> RecordedRun:
-            if trip_count not in runs:
+        def run_of(trip_count: int, *, is_larger: bool = False) -> RecordedRun:
+            known = runs.get(trip_count)
+            if known is None or not (known.notes_encounters or is_larger):
                 at_cuts: Wanted = lambda key, turn: turn in wanted.get(key, nothing)  # noqa: E731
-                runs[trip_count] = self._run(trip_count, at_cuts, is_compared=True)
+                runs[trip_count] = self._run(trip_count, at_cuts, is_compared=True, is_larger=is_larger)
             return runs[trip_count]
 
         starts = [ceil(recurrence.turns / rates[key]) for key, recurrence in recurrences.items()] or [0]
@@ -265,7 +269,7 @@ class _Induction:
             trip_count = trip_count + 1 if good or trip_count < start or trip_count >= latest else latest
             reach = self.reach
             try:
-                pair = run_of(trip_count), run_of(trip_count + period)
+                pair = run_of(trip_count), run_of(trip_count + period, is_larger=True)
                 if self.reach != reach:
                     # What was left out of earlier snapshots may matter after all.
                     raise NoProofError("larger trip counts reach other memory")

@@ -141,6 +141,8 @@ class RecordedRun(Observer):
         """The largest number of groups that any wait left in flight."""
         self.takes_notes = True
         """Whether what is done now is compared with something later. Accesses are recorded in any case."""
+        self.notes_encounters = True
+        """Whether that comparison asks how accesses relate to earlier ones: it does so of one of the executions."""
         self.encounters: dict[Access, Encounter] = {}
         """One for each access that touches any byte."""
         self.entries: list[TakenStep | Head | Access | Look | Turns] = []
@@ -167,7 +169,7 @@ class RecordedRun(Observer):
     def access(self, access: Access, mind: Mind, history: AccessHistory) -> None:
         """Record `access`, and which of the earlier accesses in `history` are unknown to `mind`, or replaced by it."""
         self.entries.append(access)
-        if self.takes_notes and not access.region.is_empty:
+        if self.takes_notes and self.notes_encounters and not access.region.is_empty:
             self.encounters[access] = Encounter(
                 history.strangers(access, mind), history.replaced_by(access, mind), history.repeated(access, mind)
             )

@@ -123,7 +123,7 @@ class Separation:
     def _pass_access(self, access: Access) -> None:
         encounter = self.encounters.get(access)
         if encounter is not None:
-            for others in self._found(access, encounter.strangers):
+            for others in self._found(access, encounter.strangers, are_strangers=True):
                 meetings = [
                     meeting(access.region, self.moves[access], other, both_ways=self.both_ways) for other in others
                 ]
@@ -136,9 +136,12 @@ class Separation:
                     raise IrregularError(access.op, "makes one store with another warp in some turns, and not in all")
         self.recent[access] = None
 
-    def _found(self, access: Access, earlier: Sequence[Access]) -> Iterable[list[Other]]:
+    def _found(
+        self, access: Access, earlier: Sequence[Access], *, are_strangers: bool = False
+    ) -> Iterable[list[Other]]:
         """
-        Where those of the `earlier` accesses lie that still count, one list for each.
+        Where those of the `earlier` accesses lie that still count, one list for each. Of strangers only those do that
+        move on otherwise: one that keeps its distance does not overlap in any round, since it does not do so now.
 
         A row gives a list of its two ends: it is enough that the access never comes past one of them.
         """
@@ -146,9 +149,13 @@ class Separation:
         cut = self.cut
         for other in earlier:
             if other in self.recent:
-                yield [Other(other.region, self.moves[other])]
+                theirs = self.moves[other]
             elif cut is not None and other in cut.numbers:
-                yield [Other(other.region, cut.moves(cut.numbers[other], mine, access.op))]
+                theirs = cut.moves(cut.numbers[other], mine, access.op)
+            else:
+                continue
+            if not (are_strangers and _keep_their_distance(mine, theirs)):
+                yield [Other(other.region, theirs)]
         rows = cut.snapshot.rows if cut is not None and earlier else ()
         wanted = set(earlier) if rows else set[Access]()
         for row in rows:
@@ -170,7 +177,7 @@ class Separation:
         return [*shifts, *(-shift for shift in shifts)] if self.both_ways else shifts
 
     def _moves_with(self, access: Access, other: Other) -> bool:
-        return all(shift == other.moves[overlay] for overlay, shift in self.moves[access].items())
+        return _keep_their_distance(self.moves[access], other.moves)
 
     def _stay_one(self, access: Access, other: Access) -> bool:
         """Whether two executions of an op by two warps make one store in every round, as they do now."""
@@ -258,6 +265,11 @@ class Contest:
     @property
     def objects(self) -> set[MemoryObject]:
         return {base for base in self._written if self._only[base] is None}
+
+
+def _keep_their_distance(mine: Moves, theirs: Moves) -> bool:
+    """Whether two places move on alike wherever the first does."""
+    return mine == theirs or all(shift == theirs[overlay] for overlay, shift in mine.items())
 
 
 def _must_never(op: Operation, base: MemoryObject, ways: Sequence[Rounds]) -> None:

@@ -73,6 +73,11 @@ class Steps(ABC):
         lanes = max(map(lanes_of, (mine, *others))) if self.tells_threads_apart else 0
         if not lanes:
             self._compare(mine, others)
+            return
+        if all(_are_alike(mine, other) for other in others):
+            # Nothing moves on in any thread. What is left to be noted is where numbers are read.
+            lanes = lanes if facts_of(mine.step.op).tells is Tells.CONTENTS else 0
+            others = []
         for lane in range(lanes):
             self._compare(in_lane(mine, lane), [in_lane(other, lane) for other in others])
 
@@ -209,6 +214,23 @@ def _is_the_same(mine: TakenStep, others: list[TakenStep]) -> bool:
             if value is not theirs:
                 return False
     return True
+
+
+def _are_alike(mine: TakenStep, other: TakenStep) -> bool:
+    """Whether all numbers and all places that the two see are the same ones, thread by thread."""
+    return all(map(_is_alike, mine.operands, other.operands)) and all(map(_is_alike, mine.outcomes, other.outcomes))
+
+
+def _is_alike(value: Any, other: Any) -> bool:
+    if value is other:
+        return True
+    if type(value) is PerThread and type(other) is PerThread:
+        return value.values == other.values or all(map(_is_alike, value.values, other.values))
+    if _is_number(value) or _is_number(other):
+        return bool(value == other)
+    if isinstance(value, PLACES) and isinstance(other, PLACES):
+        return value.offset == other.offset
+    return type(value) is not PerThread and type(other) is not PerThread
 
 
 def _is_number(value: Any) -> bool:

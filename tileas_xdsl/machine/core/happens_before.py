@@ -389,8 +389,13 @@ class AccessHistory:
             yield from self._news(made, access.agent, mind) if needs_no_fence and access.work is None else made
         for maker, made in self._by_agents.items():
             agent, is_write = maker
-            if is_write in kinds and not (needs_no_fence and mind.knows_moment(agent, self._latest[maker])):
+            if is_write not in kinds:
+                continue
+            if not needs_no_fence:
                 yield from made
+            elif not mind.knows_moment(agent, self._latest[maker]):
+                known = mind.clock.get(agent, -1)
+                yield from (access for access in made if access.moment > known)
 
     def _news(self, made: Iterable[Access], agent: Agent, mind: Mind) -> Iterator[Access]:
         """Those accesses of works of which `agent`, whose `mind` it is, does not know."""
