@@ -25,7 +25,7 @@ from tileas_xdsl.checker.decisions.limits import Limits, may_overflow
 from tileas_xdsl.checker.decisions.open_loops import OpenLoops, open_loops
 from tileas_xdsl.checker.decisions.segments import Findings, check_visits
 from tileas_xdsl.checker.decisions.signs import never_negative
-from tileas_xdsl.checker.decisions.steered_run import PutAside, SteeredRun
+from tileas_xdsl.checker.decisions.steered_run import PutAside, ReachedParts, SteeredRun
 from tileas_xdsl.checker.decisions.thresholds import Thresholds, thresholds
 from tileas_xdsl.checker.proof.outcomes import NeverProvedError, NoProofError, SuspicionError
 from tileas_xdsl.checker.proof.recorded_run import RecordedRun
@@ -258,6 +258,7 @@ class _Search:
         self.reach = problem.reach
         self.executions = 0
         self.contested: set[str] = set()
+        self.parts = ReachedParts()
         self.tells_threads_apart = False
 
     def found(self) -> Graph:
@@ -297,6 +298,7 @@ class _Search:
         explorer.take_visits(run)
         self.tells_threads_apart |= run.tells_threads_apart
         self.contested |= {base.family for base in run.contest.objects}
+        self.parts.add(run.parts)
         self.reach |= run.reached
 
     def _fresh_run(self, explorer: Explorer) -> SteeredRun:
@@ -321,6 +323,7 @@ def _check(graph: Graph, search: _Search, limits: Limits) -> None:
                 assert decision.lattice.volume == state.lattice.volume
                 check_visits(decision.visits, findings)
         findings.check()
+        search.parts.check()
     except IrregularError as error:
         later = max(error.wrong_after, error.rounds)
         raise SuspicionError(sentence(error.op, error.reason), turns_later=later) from None

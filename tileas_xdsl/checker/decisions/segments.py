@@ -28,6 +28,7 @@ from tileas_xdsl.machine.core.happens_before import Access
 from tileas_xdsl.machine.core.loops.open_comparisons import BoundLook
 from tileas_xdsl.machine.core.meaning import facts_of
 from tileas_xdsl.machine.core.moving_numbers import LEAST_WIDTH, IrregularError, Moving, must_move_by_multiples
+from tileas_xdsl.machine.core.opaque_numbers import SumOfIds, opaque_in
 from tileas_xdsl.machine.core.values import bit_width
 from tileas_xdsl.machine.parts.placed_barriers import BarrierLook
 from tileas_xdsl.machine.parts.rings import Ring, StageLook
@@ -162,6 +163,7 @@ class _Comparison:
             self._compare(mine, [other.entries[place] for other in self.others])
         self._check_snapshots()
         cut = Cut(0, self.mine.begin, dict(enumerate(self.shifts)))
+        assert self.mine.encounters is not None
         separation = Separation(
             self.mine.encounters, self.moves, self.repeats, both_ways=True, contested=self.findings.contested
         )
@@ -211,6 +213,8 @@ class _Comparison:
             same = same and mine.relative_parts == other.relative_parts
             if not same or mine.is_write != other.is_write or mine.proxy is not other.proxy:
                 raise IrregularError(mine.op, "reaches another number of bytes from turn to turn")
+            if theirs.base.form != region.base.form:
+                raise IrregularError(mine.op, "reaches another part of an array from turn to turn")
             shift = theirs.offset - region.offset
             self.moves.setdefault(mine, {})[number] = shift
             if mine.instance is not None and other.instance is not None:
@@ -257,6 +261,22 @@ class _Comparison:
 
     def _op_at_end(self) -> Operation:
         return op_of(self.mine.entries[-1])
+
+
+def _compare_forms(mine: TakenStep, others: Iterable[TakenStep]) -> None:
+    """
+    A number that differs between blocks must do so by one form. Then it moves on in each block as it does in the first:
+    the rules for moving numbers hold whatever the form adds to both.
+    """
+    ours = [_form_of(value) for value in (*mine.operands, *mine.outcomes)]
+    for other in others:
+        if [_form_of(value) for value in (*other.operands, *other.outcomes)] != ours:
+            raise IrregularError(mine.step.op, "sees a number that differs between blocks in another way")
+
+
+def _form_of(value: Any) -> SumOfIds | None:
+    number = opaque_in(value)
+    return None if number is None else number.form
 
 
 def _compare_settled(mine: TakenStep, others: Iterable[TakenStep]) -> None:

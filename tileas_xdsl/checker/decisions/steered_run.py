@@ -5,7 +5,7 @@ A steered execution: at each head of an open loop a guide looks at the state and
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from xdsl.ir import Operation, SSAValue
@@ -20,6 +20,7 @@ from tileas_xdsl.checker.snapshot.snapshot import Demand, Snapshot
 from tileas_xdsl.machine.core.happens_before import Access, AccessHistory, Mind
 from tileas_xdsl.machine.core.loops.open_comparisons import OpenComparison
 from tileas_xdsl.machine.core.loops.open_counts import OpenCounts, OpenLoop
+from tileas_xdsl.machine.core.moving_numbers import IrregularError
 from tileas_xdsl.machine.twins import NoTwinError, Twins
 
 if TYPE_CHECKING:
@@ -49,6 +50,38 @@ class PutAside:
     run: SteeredRun
     agent: Agent
     """The agent that has stopped there."""
+
+
+@dataclass
+class ReachedParts:
+    """
+    By which forms executions reach the parts of arrays, and which of these they write.
+
+    Two forms lie at a distance that differs between blocks. An execution in which both are reached, and one is written,
+    is refused (`opaque_numbers`). What several executions reach may be reached in one that is made of them.
+    """
+
+    forms: dict[str, set[object]] = field(default_factory=dict[str, set[object]])
+    """Family of an array -> the forms by which it is reached; None where no such number leads there."""
+    written: dict[str, Operation] = field(default_factory=dict[str, Operation])
+    """Family of an array that is written -> an op that does so."""
+
+    def note(self, access: Access) -> None:
+        base = access.region.base
+        self.forms.setdefault(base.family, set()).add(base.form)
+        if access.is_write:
+            self.written.setdefault(base.family, access.op)
+
+    def add(self, other: ReachedParts) -> None:
+        for family, forms in other.forms.items():
+            self.forms.setdefault(family, set()).update(forms)
+        self.written = {**other.written, **self.written}
+
+    def check(self) -> None:
+        """Raises `IrregularError` for an array that is reached by several forms, and written."""
+        for family, op in self.written.items():
+            if len(self.forms[family]) > 1:
+                raise IrregularError(op, f"reaches '{family}' at a distance that differs between blocks")
 
 
 KeepTwin = Callable[[], PutAside | None]
@@ -102,12 +135,15 @@ class SteeredRun(RecordedRun):
         self._counts: OpenCounts | None = None
         self.contest = Contest()
         """Of all accesses, also of those before the execution was put aside."""
+        self.parts = ReachedParts()
+        """The same of the parts of arrays that numbers lead to which differ between blocks."""
         # A visit begins at a question that the guide looks at, and ends at the next one, or with the execution.
         self.takes_notes = False
 
     def access(self, access: Access, mind: Mind, history: AccessHistory) -> None:
         super().access(access, mind, history)
         self.contest.note(access)
+        self.parts.note(access)
 
     @property
     def counts(self) -> Mapping[Hashable, Sequence[int]]:

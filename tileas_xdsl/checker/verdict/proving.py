@@ -310,11 +310,11 @@ def _steer(
             case.subject.execute_on(machine, aside.agent)
     except TimeUpError as error:
         raise NoProofError(_stopped(error.deadline)) from None
-    except (UndecidedError, UnsupportedError) as error:
+    except (UndecidedError, UnsupportedError, BlockDependentError) as error:
         raise NoProofError(f"it cannot be executed with open loops: {error}") from None
     case.report.assumed.update(machine.assumptions)
-    if machine.opaque_names:
-        raise NeverProvedError("numbers that differ between blocks are not followed with open loops")
+    if machine.opaque_names and machine.grid.loops:
+        raise NeverProvedError("loops over blocks are not followed with open loops")
     return machine.is_right_beyond_doubt
 
 
