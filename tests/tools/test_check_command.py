@@ -143,6 +143,9 @@ p.mlir:14:10: note: 'memref.load' reads shared 'tile' (main, iteration 0)
    14 |     %y = memref.load %tile[%c0] : memref<1xf32, 3>
       |          ^~~~~~~~~~~
   missing: a wait that completes 'async_queue.scope' before 'memref.load' is reached
+  edit: with it the program is safe for trip counts 0..8
+   13 -     async_queue.wait 0, 1
+      +     async_queue.wait 0, 0
   witness, in @queue(n = 1):
    1. main [0]  8:7    async_queue.scope: issues an asynchronous scope
    2. main [0]  7:5    async_queue.commit: commits group 1 of queue 0

@@ -17,12 +17,13 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import ndiff
 from functools import cache
 from pathlib import Path
 
 from xdsl.ir import Operation
 
-from tileas_xdsl.checker.verdict.mistakes import ALSO, Mistake
+from tileas_xdsl.checker.verdict.mistakes import ALSO, Mistake, SourceEdit
 from tileas_xdsl.checker.verdict.report import Finding, Report, Verdict
 from tileas_xdsl.checker.verdict.scope import Scope
 from tileas_xdsl.checker.witnesses.witness import Witness
@@ -35,6 +36,7 @@ Line = list[tuple[str, str]]
 
 PLACE, KIND, NOTE, CARET, LABEL, FAINT = "bold", "bold red", "cyan", "green", "yellow", "dim"
 VERDICT_STYLES = {Verdict.SAFE: "bold green", Verdict.VIOLATION: "bold red", Verdict.UNDECIDED: "bold yellow"}
+EDITS = {"-": "red", "+": "green", " ": ""}
 AGENT_STYLES = ("cyan", "magenta", "blue", "yellow", "green")
 OP_NAME = re.compile(r'[\w.$"]+')
 GUTTER = 5
@@ -70,8 +72,8 @@ def _lines_of(name: str) -> list[str]:
 # Violations -----------------------------------------------------------------------------------------------------------
 
 
-def finding_lines(finding: Finding, source: Source) -> list[Line]:
-    """One violation: its effect and its cause, a note for each party, what is missing, and the witness."""
+def finding_lines(finding: Finding, source: Source, edit: SourceEdit | None = None) -> list[Line]:
+    """One violation: its effect and cause, a note for each party, what is missing, the edit, and the witness."""
     violation = finding.violation
     cause = (f"{violation.word}: {violation.message}", "bold")
     lines = [[*_place(violation.parties[0].op), (f"{violation.effect}: ", KIND), cause]]
@@ -79,16 +81,33 @@ def finding_lines(finding: Finding, source: Source) -> list[Line]:
         lines.append([*_place(party.op), ("note: ", NOTE), (party.sentence, "")])
         lines += _excerpt(party.op, source)
     lines.append([("  missing: ", LABEL), (violation.missing, "")])
+    lines += [] if edit is None else _edit_lines(edit, source)
     if finding.witness is None:
         return [*lines, [(f"  {finding.call}", "")]]
     lines.append([("  witness", LABEL), (f", {finding.call}:", "")])
     return lines + _witness_lines(finding.witness, source)
 
 
-def mistake_lines(mistake: Mistake, source: Source) -> list[Line]:
+def _edit_lines(edit: SourceEdit, source: Source) -> list[Line]:
+    """What is said of the program with the edit, and its lines: those that go, those that come, and those between."""
+    lines: list[Line] = [[("  edit: ", LABEL), (f"with it the program is {edit.verdict}", "")]]
+    number = edit.line
+    # Of lines that only come, the next one shows where.
+    context = () if edit.before else source.text.split("\n")[number - 1 : number]
+    for line in ndiff([*edit.before, *context], [*edit.after, *context]):
+        sign, text = line[0], line[2:]
+        if sign == "?":
+            continue
+        label = f"{'' if sign == '+' else number:>{GUTTER}} "
+        lines.append([(label, FAINT), (f"{sign if sign != ' ' else '|'} {text}".rstrip(), EDITS[sign])])
+        number += sign != "+"
+    return lines
+
+
+def mistake_lines(mistake: Mistake, source: Source, edit: SourceEdit | None = None) -> list[Line]:
     """Its first violation, and a line for each of the other ways in which it shows."""
     return [
-        *finding_lines(mistake.first, source),
+        *finding_lines(mistake.first, source, edit),
         *([(f"  {ALSO}: ", LABEL), (where, "")] for where in mistake.shows_also),
     ]
 
@@ -150,7 +169,7 @@ def report_lines(report: Report, source: Source, *, for_people: bool = False, al
     """
     lines = findings_lines(report.findings, source) if all_findings else []
     for mistake in () if all_findings else report.mistakes:
-        lines += [*mistake_lines(mistake, source), []]
+        lines += [*mistake_lines(mistake, source, report.edit), []]
     for doubt in report.undecided:
         lines += [[("undecided: ", LABEL), (doubt, "")], []]
     for finding in report.tolerated:

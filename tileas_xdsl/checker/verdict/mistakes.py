@@ -54,6 +54,25 @@ EXPLAINS_MOST = (
 
 
 @dataclass(frozen=True)
+class SourceEdit:
+    """An edit as text: the lines of the file from `line` on that change, and what they become."""
+
+    line: int
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    verdict: str
+    """What is said of the program with the edit: for which trip counts it is safe."""
+
+    def as_data(self) -> dict[str, Any]:
+        return {
+            "line": self.line,
+            "before": "\n".join(self.before),
+            "after": "\n".join(self.after),
+            "verdict": self.verdict,
+        }
+
+
+@dataclass(frozen=True)
 class Mistake:
     """Violations with one cause."""
 
@@ -77,10 +96,10 @@ class Mistake:
     def __str__(self) -> str:
         return "\n".join([str(self.first), *(f"  {ALSO}: {each}" for each in self.shows_also)])
 
-    def as_data(self, findings: Sequence[Finding]) -> dict[str, Any]:
-        """The places of its violations in the list `findings`."""
+    def as_data(self, findings: Sequence[Finding], edit: SourceEdit | None = None) -> dict[str, Any]:
+        """The places of its violations in the list `findings`, and the edit that repairs it."""
         places = [next(at for at, other in enumerate(findings) if other is each) for each in self.findings]
-        return {"first": places[0], "also": places[1:]}
+        return {"first": places[0], "also": places[1:], "edit": None if edit is None else edit.as_data()}
 
 
 def _in_short(finding: Finding) -> str:

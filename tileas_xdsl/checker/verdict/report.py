@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Operation
 from xdsl.printer import Printer
 
-from tileas_xdsl.checker.verdict.mistakes import Mistake, mistakes_of
+from tileas_xdsl.checker.verdict.mistakes import Mistake, SourceEdit, mistakes_of
 from tileas_xdsl.checker.verdict.scope import Scope, scope_of
 from tileas_xdsl.checker.witnesses.witness import Witness, witness_of
 from tileas_xdsl.diagnostics import op_name, sentence
@@ -168,6 +168,8 @@ class Report(Tabular):
     """Why there is no proof for every trip count, one sentence a function."""
     cut_short: list[str] = field(default_factory=list[str])
     """The searches for which there was no time, and which the verdict does not depend on: sentences."""
+    edit: SourceEdit | None = None
+    """What repairs the only mistake, if that was looked for and found (`repairing`)."""
 
     def add_executions(self, count: int, machine: Machine) -> None:
         """`machine` made the last one of so many, and knows what they rested on and left open."""
@@ -358,7 +360,7 @@ class Report(Tabular):
             "functions": self.functions,
             "trip_counts": list(self.trip_counts),
             "findings": [finding.as_data() for finding in self.findings],
-            "mistakes": [mistake.as_data(self.findings) for mistake in self.mistakes],
+            "mistakes": [mistake.as_data(self.findings, self.edit) for mistake in self.mistakes],
             "undecided": self.undecided,
             "unexplored": self.unexplored,
             "executions": self.executions,

@@ -159,6 +159,7 @@ def _violation_of_shortfall(machine: Machine, agent: Agent, barrier: PhaseBarrie
         missing,
         stuck=True,
         symptom=ViolationKind.DEADLOCK,
+        instead=barrier.current.arrived or None,
     )
     works = [step.on for step in steps if isinstance(step.on, AsyncWork)]
     return shown(violation, witness_about(agent, [barrier, *works], [waiter]), standing_at(machine))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.evidence import Standstill
-from tileas_xdsl.machine.core.synchronization import EndOfAgents
+from tileas_xdsl.machine.core.synchronization import EndOfAgents, RendezvousCondition
 from tileas_xdsl.machine.core.violations import Party, Violation, ViolationKind
 
 if TYPE_CHECKING:
@@ -25,7 +25,16 @@ def deadlock_of(machine: Machine) -> tuple[Violation, Standstill]:
     if asynchronous:
         missing += "; issued but never able to complete: " + ", ".join(map(_standing_still, asynchronous[:3]))
     message = "no agent can go on, and no asynchronous work can complete"
-    return Violation(ViolationKind.DEADLOCK, message, parties, missing, stuck=True), Standstill(blocked, parties)
+    met = [each.barrier for agent in blocked if isinstance(each := agent.waiting_for, RendezvousCondition)]
+    violation = Violation(
+        ViolationKind.DEADLOCK,
+        message,
+        parties,
+        missing,
+        stuck=True,
+        instead=met[0].arrived if met else None,
+    )
+    return violation, Standstill(blocked, parties)
 
 
 def _standing_still(work: AsyncWork) -> str:

@@ -123,6 +123,8 @@ class Violation:
     """For a mistake in a phase, how it shows: a race, a deadlock, undrained work."""
     leads_to: Effect | None = None
     """What the author of the kernel sees, where that is not what the kind leads to."""
+    instead: int | None = None
+    """The number of arrivals or threads with which the program would go on, where a wrong one is the mistake."""
 
     @property
     def effect(self) -> Effect:

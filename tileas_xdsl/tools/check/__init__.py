@@ -6,7 +6,9 @@ Exit status 0: safe. 1: a violation; the report shows it. 2: the input cannot be
 does not know. 3: undecided; the report says why and on account of which op.
 
 One mistake often shows in several ways. The report shows the violation that explains most, and a line for each other
-one; `--all` shows all of them in full.
+one; `--all` shows all of them in full. One edit may repair the only mistake of a program that is written as IR: a wait,
+a count, a parity, an arrival, a fence. The report shows one that was tried, and for which trip counts the program is
+safe with it. `--no-edit` does not look for it.
 
 Without `--trip-counts` 0 to 8 are tried, or up to 2 S + 2 where a ring has S > 3 slots, and then every trip count is
 proved. Where S > 126 these would be more than 256: then 0 to 8 are tried, and nothing is proved of larger ones. What is
@@ -40,7 +42,8 @@ JSON (a list, where a dump has several kernels) has these keys:
   a list of steps (`agent`, `iteration`, `place`, `op`, `kind`, `text`; `elided` with counts per
   agent), of which those of kind `access` at the end collide
 - `mistakes`: the findings by their causes, as places in `findings`: `first` explains most, and the mistake shows
-  `also` as the others
+  `also` as the others; `edit` is what repairs it, or null: `line`, `before` and `after` (the lines of the file from
+  there on) and `verdict` (what is said of the program with the edit)
 - `warnings`: `kind`, `function`, `place`, `op`, `message`, `counts`, `more`, `by_compiler`, `cycles`
 """
 
@@ -51,10 +54,14 @@ import re
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from math import prod
 from typing import Any
 
+from xdsl.dialects.builtin import ModuleOp
+
 from tileas_xdsl.checker.verdict.checking import MOST_COMBINATIONS, TIMEOUT, check
+from tileas_xdsl.checker.verdict.mistakes import SourceEdit
 from tileas_xdsl.checker.verdict.report import GRAVEST, Report, Verdict
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.machine_input import (
@@ -128,6 +135,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-advice",
         action="store_true",
         help="do not look for waits that could be weaker, which takes longer than the proof",
+    )
+    parser.add_argument(
+        "--no-edit", action="store_true", help="do not look for the edit that repairs a mistake; it takes about as long"
     )
     add_steps(parser)
     add_timeout(parser, TIMEOUT, "the check of a function")
@@ -221,24 +231,40 @@ def _report(
 ) -> Report:
     if given.complaint is not None:
         raise given.complaint
+    settings: dict[str, Any] = {
+        "function": given.function or asked_function(arguments),
+        "trip_counts": counts,
+        "capture": arguments.capture,
+        "args": fixed,
+        "may_alias": aliases,
+        "assume": [*arguments.assume, *given.preconditions],
+        "assume_pure": arguments.assume_pure,
+        "relaxed_proxy": arguments.relaxed_proxy,
+        "threads": arguments.threads,
+        "programs": None if arguments.programs is None else prod(arguments.programs),
+        "judge_waits": not arguments.no_advice,
+        "timeout": arguments.timeout,
+        "steps": arguments.steps,
+    }
     with machine_errors(given.source), progress() as tell:
-        return check(
-            given.module,
-            given.function or asked_function(arguments),
-            trip_counts=counts,
-            capture=arguments.capture,
-            args=fixed,
-            may_alias=aliases,
-            assume=[*arguments.assume, *given.preconditions],
-            assume_pure=arguments.assume_pure,
-            relaxed_proxy=arguments.relaxed_proxy,
-            threads=arguments.threads,
-            programs=None if arguments.programs is None else prod(arguments.programs),
-            judge_waits=not arguments.no_advice,
-            timeout=arguments.timeout,
-            steps=arguments.steps,
-            tell=tell,
-        )
+        report = check(given.module, **settings, tell=tell)
+        if report.findings and not arguments.no_edit:
+            report.edit = _edit(given, report, settings)
+        return report
+
+
+def _edit(given: Input, report: Report, settings: dict[str, Any]) -> SourceEdit | None:
+    """What repairs the only mistake of a program that is written as IR."""
+    from tileas_xdsl.checker.verdict.repairing import repair
+    from tileas_xdsl.tools.check.edited_source import is_written_in, written
+
+    if not any(is_written_in(given.source, party.op) for party in report.findings[0].violation.parties):
+        return None
+
+    def check_again(module: ModuleOp, **other: Any) -> Report:
+        return check(module, **{**settings, **other})
+
+    return repair(given.module, report, check_again, settings["args"], partial(written, given.source))
 
 
 def parse_trip_counts(text: str) -> list[int]:
