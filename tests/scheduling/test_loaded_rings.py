@@ -10,7 +10,12 @@ import pytest
 from xdsl.dialects import scf
 
 from tests.support.ir import ROOT, parse, run_passes
+from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReleaseOp
+from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.scheduling.loaded_rings import Ring, latency_under_load, period_under_load, slots_needed
+from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT
+from tileas_xdsl.scheduling.modulo.validator import faults
 from tileas_xdsl.targets.machine_models import machine_model
 from tileas_xdsl.targets.measured.h200 import H200
 from tileas_xdsl.transforms.tileas.generate_schedule import GenerateSchedulePass, plan_module
@@ -122,6 +127,20 @@ def slots_of_two_warpgroups(text: str, stages: int = 4) -> list[int]:
 def test_two_warpgroups_have_four_slots_each_of_48_kib() -> None:
     """The result of 64 KiB has room in the slots: behind the only loop of a kernel nobody fills them any more."""
     assert slots_of_two_warpgroups(ONE_TILE) == [4, 4]
+
+
+def test_a_warpgroup_of_two_waits_for_its_product_in_the_turn_that_starts_it() -> None:
+    """The other one multiplies meanwhile, so nothing is lost, and each slot is free a turn sooner."""
+    module = run_passes(parse(ONE_TILE), BEFORE.replace("TARGET", "sm_90"))
+    options = GenerateSchedulePass(compute_capability="sm_90", num_stages=4, num_warps=8, agents=True)
+    (found,) = plan_module(module, options)
+    stages = {type(op): found.schedule.stage(number) for number, op in enumerate(found.problem.ops)}
+    assert stages[AsyncDotOp] == stages[AsyncWaitOp] == stages[ConsumerReleaseOp]
+    problem = replace(found.schedule.problem, most_stages=NO_LIMIT)
+    assert faults(problem, found.schedule.ii, found.schedule.starts) == []
+    (alone,) = plan_module(module, replace(options, num_warps=4, under_load=True))
+    stages = {type(op): alone.schedule.stage(number) for number, op in enumerate(alone.problem.ops)}
+    assert stages[AsyncDotOp] < stages[AsyncWaitOp]
 
 
 def test_the_number_of_stages_limits_the_slots_that_an_agent_fills() -> None:

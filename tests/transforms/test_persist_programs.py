@@ -230,6 +230,15 @@ def test_threads_compute_all_programs(turns: int, blocks: int, order: str) -> No
     assert np.array_equal(left, expected(given, 64).astype(np.float16))
 
 
+def test_two_warpgroups_compute_all_programs() -> None:
+    """Each of them has 64 of the 128 rows of a tile; both wait for their product in the turn that starts it."""
+    text = GEMM.replace("@gemm", "@f").replace("64x128x", "64x64x").replace("128x128x", "128x64x")
+    road = TO_THREADS.format(rows=0).replace("stages=2", "stages=4 num-warps=8")
+    given = operands(136, 64, 64, 3)
+    left = computed_by_threads(run_passes(parse(text), road), given, 1, "random")
+    assert np.array_equal(left, expected(given, 64))
+
+
 def test_the_next_program_waits_for_the_store_of_the_last_one() -> None:
     """In front of what fills its memory again; what is stored last is waited for behind the loop."""
     module = run_passes(parse(product(64, 64, "f16")), f"{STORED.format(rows=0)},lower-tma-load-store-to-async")

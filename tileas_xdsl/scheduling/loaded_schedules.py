@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ShapedType
@@ -20,7 +21,7 @@ from xdsl.ir import Attribute, OpResult, SSAValue
 
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledStoreOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
-from tileas_xdsl.dialects.nv_tileas.pipeline import ProduceOneAsyncOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerWaitOp, ProduceOneAsyncOp
 from tileas_xdsl.dialects.nv_tileas.structure import CopyOp
 from tileas_xdsl.interfaces import enclosing_function
 from tileas_xdsl.scheduling.loaded_rings import NEARLY, Ring, period_under_load
@@ -34,6 +35,8 @@ from tileas_xdsl.targets.warp_timing import WarpTiming
 SHARED = "shared"
 BARRIER_BYTES = 256
 """What the barriers of rings take at most, beside their slots."""
+SHIFT = 4
+"""Cycles by which loads are moved at a time, until they are in no other op's way."""
 MOST_SLOTS = 8
 """Slots beyond which no ring goes."""
 
@@ -58,6 +61,8 @@ def in_time_under_load(
     `found` with as many turns between loads and their uses as make a turn nearly as short as it can be under load, or
     as there is room for. `warpgroups` that compute together do not keep step: each but the first has a slot more to lag
     behind. Where an agent of its own loads, `most_slots` limits the slots; else the stages of the loop are limited.
+    Several warpgroups then wait for their product in the turn that starts it: one multiplies while the other one waits,
+    and each slot is free a turn sooner.
     """
     loads = _loads(problem, found)
     if not loads.rings or found.peeled_stages == 1:
@@ -65,6 +70,7 @@ def in_time_under_load(
     late = any(isinstance(op, AsyncDotOp) for op in problem.ops)
     if most_slots is not None:
         found = replace(found, problem=replace(found.problem, most_stages=NO_LIMIT))
+        found = _waiting_at_once(problem, found, loads) if warpgroups > 1 else found
     size = sum(ring.bytes for ring in loads.rings)
     slots = min(ring.copies(found.start_of, found.ii) for ring in loads.rings)
 
@@ -106,6 +112,25 @@ def _led(found: ModuloSchedule, loads: Collection[int], turns: int) -> ModuloSch
     starts = tuple(start if op in leading else start + shift for op, start in enumerate(found.starts))
     later = replace(found, starts=starts)
     return later if all(later.stage(op) < problem.stage_limit(op) for op in range(len(starts))) else None
+
+
+def _waiting_at_once(problem: LoopProblem, found: ModuloSchedule, loads: _Loads) -> ModuloSchedule:
+    """`found` with all in one stage that an agent does which takes stages for one product; as it is for other loops."""
+    waits = [found.starts[number] for number, op in enumerate(problem.ops) if isinstance(op, ConsumerWaitOp)]
+    if not waits or sum(isinstance(op, AsyncDotOp) for op in problem.ops) != 1:
+        return found
+    first = min(waits)
+    taking = {op for op, start in enumerate(found.starts) if start >= first}
+    if any(op in taking for op in (*loads.numbers, *(ring.writer for ring in loads.rings))):
+        return found
+    ends = [found.starts[op] + found.problem.ops[op].latency for op in taking]
+    ii = max(found.ii, max(ends) - first)
+    for stage, shift in product(range(1, MOST_SLOTS), range(0, ii, SHIFT)):
+        later = stage * ii - first
+        starts = tuple(start + (later if op in taking else shift) for op, start in enumerate(found.starts))
+        if not faults(found.problem, ii, starts):
+            return replace(found, ii=ii, starts=starts)
+    return found
 
 
 def _evened(found: ModuloSchedule, loads: _Loads) -> ModuloSchedule:
