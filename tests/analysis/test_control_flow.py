@@ -10,7 +10,7 @@ from xdsl.dialects import cf, func, test
 from xdsl.dialects.builtin import FunctionType, i1
 from xdsl.ir import Block, Region
 
-from tileas_xdsl.analysis.control_flow import immediate_dominators, sides_of
+from tileas_xdsl.analysis.dominance import immediate_dominators, sides_of
 
 Graph = list[tuple[int, ...]]
 """The successors of each node; node 0 is where control begins."""

@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from tests.support.ir import ROOT, parse
 from tileas_xdsl.analysis.memory.effects import has_no_effects, only_computes, stated_effects
-from tileas_xdsl.dialects.tiles.views import is_view
+from tileas_xdsl.dialects.tiles.traits import is_view
 from tileas_xdsl.interfaces import Effect
 
 

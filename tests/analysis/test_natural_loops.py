@@ -10,7 +10,7 @@ from xdsl.ir import Block, Region
 
 from tests.support.corpora import each
 from tests.support.ir import parse
-from tileas_xdsl.analysis.control_flow import successors_of
+from tileas_xdsl.analysis.dominance import successors_of
 from tileas_xdsl.analysis.natural_loops import loop_with_turns_from, natural_loops
 
 

@@ -19,7 +19,6 @@ from xdsl.ir import Attribute
 
 from tests.dialects.nv_tileas_samples import SAMPLES, program
 from tests.support.ir import parse
-from tileas_xdsl.dialects.float4 import Float4E0M3Type
 from tileas_xdsl.dialects.nv_tileas.block_scaled import (
     BlockScaledInputs,
     Configuration,
@@ -32,6 +31,7 @@ from tileas_xdsl.dialects.nv_tileas.block_scaled import (
     packed_configuration,
 )
 from tileas_xdsl.dialects.nv_tileas.compute import BlockScaledMmaOp
+from tileas_xdsl.dialects.scalars import Float4E0M3Type
 
 E2M1, E0M3 = Float4E2M1FNType(), Float4E0M3Type()
 E5M2, E4M3, E8M0 = Float8E5M2Type(), Float8E4M3FNType(), Float8E8M0FNUType()

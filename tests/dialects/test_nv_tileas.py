@@ -28,7 +28,6 @@ from xdsl.utils.exceptions import VerifyException
 from tests.dialects.nv_tileas_samples import FUNCTIONS, SAMPLES, program
 from tests.support.ir import ROOT, assert_round_trips, parse, print_custom, print_generic, run_passes
 from tests.support.mlir import mlir_opt
-from tileas_xdsl.dialects.float4 import Float4E0M3Type
 from tileas_xdsl.dialects.nv_tileaa.types import MemTokenType, ProgramIdType
 from tileas_xdsl.dialects.nv_tileas import NvTileAS, compute, control, memory, pipeline, slices, structure, tma, tokens
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
@@ -42,8 +41,8 @@ from tileas_xdsl.dialects.nv_tileas.types import (
     TiledViewType,
     TmaDescriptorType,
 )
-from tileas_xdsl.dialects.tiles.traits import MemoryConsistency, TileStructure
-from tileas_xdsl.dialects.tiles.views import is_view
+from tileas_xdsl.dialects.scalars import Float4E0M3Type
+from tileas_xdsl.dialects.tiles.traits import MemoryConsistency, TileStructure, is_view
 from tileas_xdsl.interfaces import AgentLikeOpInterface, AllocationOpInterface, FunctionOpInterface, enclosing_function
 
 TILE = TensorType(f16, [8])

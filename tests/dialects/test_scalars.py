@@ -22,8 +22,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute
 
-from tileas_xdsl.dialects.float4 import Float4E0M3Type
-from tileas_xdsl.dialects.scalars import SMALL_FLOATS, is_number, packed_bits, scalar_bytes, small_float
+from tileas_xdsl.dialects.scalars import SMALL_FLOATS, Float4E0M3Type, is_number, packed_bits, scalar_bytes, small_float
 from tileas_xdsl.machine.core.values import element_type
 
 SMALL: list[Attribute] = [

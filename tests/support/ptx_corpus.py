@@ -151,9 +151,9 @@ def row_of(text: Text, counts: Sequence[int] | None, timeout: float) -> Row:
     from tileas_xdsl.checker.verdict.checking import check
     from tileas_xdsl.machine.arguments import ArgumentError
     from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
-    from tileas_xdsl.readers.ptx.errors import PtxError
     from tileas_xdsl.readers.ptx.launch import Launch, launch_of
     from tileas_xdsl.readers.ptx.reading import read_ptx
+    from tileas_xdsl.readers.ptx.syntax import PtxError
 
     began = time.process_time()
     named = Launch(names=dict(enumerate(text.parameters)), fixed=frozenset(text.args))

@@ -11,10 +11,9 @@ from tileas_xdsl.analysis.threads.accesses import RULES
 from tileas_xdsl.analysis.threads.filling import is_by_tma
 from tileas_xdsl.diagnostics import op_name, recorded_diagnostics
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
-from tileas_xdsl.dialects.nv_tileas.effects import CopiesIntoDestination, UpdatesDestination
 from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReleaseOp
 from tileas_xdsl.dialects.nvvm.fence import FenceProxyOp
-from tileas_xdsl.dialects.tiles.effects import Accesses
+from tileas_xdsl.dialects.tiles.traits import Accesses, CopiesIntoDestination, UpdatesDestination
 from tileas_xdsl.transforms.to_llvm.tiles.state import RULES as LOWERED
 
 PASSES = "tileas-place-tiles,tileas-order-accesses"

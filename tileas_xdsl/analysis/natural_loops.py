@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, Region
 
-from tileas_xdsl.analysis.control_flow import immediate_dominators, successors_of
+from tileas_xdsl.analysis.dominance import immediate_dominators, successors_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,7 +49,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
 )
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.dialects.nv_tileas.types import is_token
-from tileas_xdsl.dialects.tiles.views import is_view, names_bytes_of_operand
+from tileas_xdsl.dialects.tiles.traits import is_view, names_bytes_of_operand
 
 WITHOUT_A_STEP = (ProducerWriteOp, ConsumerReadOp)
 """Ops that use a stage but neither acquire, commit, wait for nor release it."""

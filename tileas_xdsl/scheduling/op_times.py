@@ -19,8 +19,15 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import MemRefType, ShapedType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from tileas_xdsl.analysis.costs.bank_conflicts import conflict_cycles
-from tileas_xdsl.analysis.costs.op_costs import Cost, Costs, access_costs, costs_of, own_cost, typed_product_cost
+from tileas_xdsl.analysis.costs.op_costs import (
+    Cost,
+    Costs,
+    access_costs,
+    conflict_cycles,
+    costs_of,
+    own_cost,
+    typed_product_cost,
+)
 from tileas_xdsl.analysis.induction import static_trip_count
 from tileas_xdsl.analysis.memory.effects import stated_effects
 from tileas_xdsl.analysis.memory.objects import storage_spaces
@@ -39,7 +46,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, FutureWaitOp
 from tileas_xdsl.dialects.scalars import is_number, packed_bits
-from tileas_xdsl.dialects.tiles.views import is_view
+from tileas_xdsl.dialects.tiles.traits import is_view
 from tileas_xdsl.interfaces import EffectResource
 from tileas_xdsl.targets.machine_model import MachineModel, SlotUse
 from tileas_xdsl.targets.machine_models import AGENT

@@ -30,7 +30,7 @@ from tileas_xdsl.analysis.loop_values import LoopValues, OriginKind
 from tileas_xdsl.analysis.threads.tiles import tile_of
 from tileas_xdsl.dialects.nv_tileaa.structure import BroadcastOp, ExpandDimsOp, SplatOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
-from tileas_xdsl.dialects.tiles.views import is_view
+from tileas_xdsl.dialects.tiles.traits import is_view
 from tileas_xdsl.layouts.distributed import WARP as WARPS
 from tileas_xdsl.scheduling.loop_problem import LoopProblem
 from tileas_xdsl.scheduling.modulo.problem import RingUse

@@ -31,7 +31,7 @@ from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, FutureWaitOp
-from tileas_xdsl.dialects.tiles.views import is_view
+from tileas_xdsl.dialects.tiles.traits import is_view
 from tileas_xdsl.scheduling.loop_problem import LoopProblem
 from tileas_xdsl.scheduling.modulo.problem import TimedOp
 from tileas_xdsl.scheduling.moved_values import MovedTile, given_cycles, may_move, taken_cycles, with_moves

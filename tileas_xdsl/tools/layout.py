@@ -20,9 +20,8 @@ from tileas_xdsl.dialects.nv_tileas.layout import element_bits, form_of, linear_
 from tileas_xdsl.dialects.nv_tileas.verification import space_of
 from tileas_xdsl.layouts.conversion import Abilities
 from tileas_xdsl.layouts.errors import LayoutError
-from tileas_xdsl.layouts.moves import described, is_memory, moves
+from tileas_xdsl.layouts.moves import described, described_tensor_move, is_memory, moves, tensor_move
 from tileas_xdsl.layouts.tensor_memory import WARP_GROUP
-from tileas_xdsl.layouts.tensor_moves import described_tensor_move, tensor_move
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.inputs import full_context
 from tileas_xdsl.tools.output_files import write_text

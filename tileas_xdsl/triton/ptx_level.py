@@ -16,9 +16,9 @@ from xdsl.dialects.func import FuncOp
 
 from tileas_xdsl.checker.verdict.checking import CheckOptions, check
 from tileas_xdsl.machine.arguments import argument_names
-from tileas_xdsl.readers.ptx.errors import PtxError
 from tileas_xdsl.readers.ptx.launch import Launch, launch_of
 from tileas_xdsl.readers.ptx.reading import read_ptx
+from tileas_xdsl.readers.ptx.syntax import PtxError
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.machine_input import machine_errors
 from tileas_xdsl.tools.rendering import Source

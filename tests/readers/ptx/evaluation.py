@@ -11,7 +11,7 @@ from tileas_xdsl.readers.ptx.parser import parse
 from tileas_xdsl.readers.ptx.resolving import resolve
 from tileas_xdsl.readers.ptx.ssa import to_values
 from tileas_xdsl.readers.ptx.steps import Block, Constant, Operand, Step, Value
-from tileas_xdsl.readers.ptx.symbols import Symbols
+from tileas_xdsl.readers.ptx.syntax import Symbols
 
 M32, M64 = (1 << 32) - 1, (1 << 64) - 1
 Rewrite = Callable[[list[Block]], None]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tests.readers.ptx.programs import text_of
-from tileas_xdsl.readers.ptx.errors import PtxError
 from tileas_xdsl.readers.ptx.operands import (
     Address,
     Dropped,
@@ -19,7 +18,7 @@ from tileas_xdsl.readers.ptx.operands import (
 )
 from tileas_xdsl.readers.ptx.parser import is_ptx, parse
 from tileas_xdsl.readers.ptx.reading import read_ptx
-from tileas_xdsl.readers.ptx.syntax import Function, Instruction, Label, Place, Register
+from tileas_xdsl.readers.ptx.syntax import Function, Instruction, Label, Place, PtxError, Register
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
 

@@ -9,7 +9,7 @@ from tileas_xdsl.readers.ptx.lowering import lower
 from tileas_xdsl.readers.ptx.parser import parse
 from tileas_xdsl.readers.ptx.ssa import to_values
 from tileas_xdsl.readers.ptx.steps import Block, Constant, Operand, Step, Value
-from tileas_xdsl.readers.ptx.symbols import Symbols
+from tileas_xdsl.readers.ptx.syntax import Symbols
 
 
 def values_of(body: str) -> list[Block]:

@@ -9,6 +9,11 @@ What ops cost, in cycles of a target's table: how much there is to do, and which
 
 By what an op is counted stands in a table by its name. So a schedule needs no dialect, and nothing of what ops mean.
 The timed machine charges the same, and asynchronous work besides (`machine.time.costs`).
+
+Bank conflicts add cycles to an access of shared memory. A tile that threads bring from their registers to shared
+memory, or back, takes so many wavefronts, one cycle each (`layouts/banks.py`). Without conflicts these are what the
+rate of shared memory says, bytes a cycle. What an access takes beyond is charged on top, here, for the machine's clock
+and for schedules alike; it is what `tileas-materialize-convert-layout` remarks.
 """
 
 from __future__ import annotations
@@ -16,14 +21,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import lru_cache
 from math import prod
 
 from xdsl.dialects.builtin import ShapedType
 from xdsl.ir import Attribute, Operation
 from xdsl.traits import ConstantLike
 
-from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
+from tileas_xdsl.dialects.nv_tileas.layout import element_bits, linear_layout
+from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp, CopyOp
 from tileas_xdsl.dialects.scalars import packed_bits
+from tileas_xdsl.layouts.access import accesses
+from tileas_xdsl.layouts.distributed import WARP
+from tileas_xdsl.layouts.moves import is_memory
+from tileas_xdsl.layouts.staging import conflicts
 from tileas_xdsl.targets.timing import TimingTable
 
 TENSOR_CORE = "tensor core"
@@ -174,3 +185,26 @@ def _renames(op: Operation) -> bool:
 
 def _elements(type_: Attribute) -> int:
     return prod(extent for extent in shape_of(type_) if extent > 0)
+
+
+def conflict_cycles(op: Operation) -> int:
+    """
+    How much longer `op` occupies shared memory because of bank conflicts, all its warps together; 0 for an op that does
+    not say by which instruction it moves a tile.
+    """
+    if isinstance(op, ConvertLayoutOp) and op.atom_plan is not None and op.atom_plan.tag.data == 1:
+        return _between(op.source.type, op.result.type, str(op.atom_plan.atom_descriptor))
+    if isinstance(op, CopyOp) and op.destination is not None and op.atom_descriptor is not None:
+        return _between(op.source.type, op.destination.type, str(op.atom_descriptor))
+    return 0
+
+
+@lru_cache(maxsize=256)
+def _between(source: Attribute, target: Attribute, atom: str) -> int:
+    """Of a tile that `atom` moves; 0 unless one of the types says registers and the other one memory, to the bit."""
+    first, second, bits = linear_layout(source), linear_layout(target), element_bits(source)
+    if first is None or second is None or bits is None or is_memory(first) == is_memory(second):
+        return 0
+    registers, memory = (second, first) if is_memory(first) else (first, second)
+    access = accesses(registers, memory, bits, matrix="matrix" in atom)[0]
+    return conflicts(access) * registers.input_size(WARP)

@@ -23,10 +23,9 @@ from xdsl.ir import Attribute
 from tileas_xdsl.dialects.nv_tileaa.structure import PermuteOp, ViewOp
 from tileas_xdsl.dialects.nv_tileas.layout import element_bits, form_of, layout_of, linear_layout
 from tileas_xdsl.layouts.descriptors import PATTERN
-from tileas_xdsl.layouts.distributed import REGISTER
+from tileas_xdsl.layouts.distributed import REGISTER, permuted, reshaped
 from tileas_xdsl.layouts.forms import Swizzled
 from tileas_xdsl.layouts.linear import LinearLayout
-from tileas_xdsl.layouts.rearranged import permuted, reshaped
 
 REGISTER_BITS = 32
 SMALL_FLOATS = (Float8E4M3FNType, Float8E5M2Type)

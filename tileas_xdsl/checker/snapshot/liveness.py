@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue, Use
 
-from tileas_xdsl.analysis.control_flow import successors_of
+from tileas_xdsl.analysis.dominance import successors_of
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 
 Frame = tuple[Block, Operation | None]

@@ -22,7 +22,7 @@ from xdsl.dialects.llvm import ICmpPredicateFlag
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import SymbolTable
 
-from tileas_xdsl.analysis.control_flow import successors_of
+from tileas_xdsl.analysis.dominance import successors_of
 from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.analysis.natural_loops import NaturalLoop, loop_with_turns_from, natural_loops
 from tileas_xdsl.checker.decisions.origins import ADDITIONS, MIRRORED, SUMS

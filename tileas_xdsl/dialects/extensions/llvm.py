@@ -46,17 +46,19 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.extensions import with_attributes, with_ops
-from tileas_xdsl.dialects.extensions.branches import check_branches_of_llvm
-from tileas_xdsl.dialects.extensions.llvm_accesses import DereferenceableAttr, FenceOp, give_forms
-from tileas_xdsl.dialects.extensions.llvm_loops import LoopAnnotationAttr, LoopUnrollAttr
-from tileas_xdsl.dialects.extensions.llvm_orderings import (
+from tileas_xdsl.dialects.extensions.cf import check_branches_of_llvm
+from tileas_xdsl.dialects.extensions.llvm_accesses import (
     NAME_OF_ORDERING,
     ORDERINGS,
+    DereferenceableAttr,
+    FenceOp,
+    give_forms,
     parse_ordering,
     parse_scope,
     parse_unit,
     print_scope,
 )
+from tileas_xdsl.dialects.extensions.llvm_loops import LoopAnnotationAttr, LoopUnrollAttr
 from tileas_xdsl.dialects.extensions.llvm_values import VALUE_OPS
 from tileas_xdsl.dialects.nvvm.attributes import ConstantRangeAttr
 from tileas_xdsl.dialects.tiles.traits import LeadsToOperand

@@ -6,7 +6,7 @@ Loads, stores and fences of MLIR's `llvm` dialect, with all that they may say.
     llvm.fence syncscope("agent") release
 
 xDSL's two forms know an ordering and an alignment, or `volatile`; the rest are properties as in MLIR, which the generic
-form has as well.
+form has as well. LLVM's language reference lists the orderings and scopes ("Atomic Memory Ordering Constraints").
 """
 
 from __future__ import annotations
@@ -33,14 +33,45 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.extensions import give_check, give_form, give_properties
-from tileas_xdsl.dialects.extensions.llvm_orderings import (
-    NAME_OF_ORDERING,
-    ORDERINGS,
-    parse_ordering,
-    parse_scope,
-    parse_unit,
-    print_scope,
-)
+
+ORDERINGS = {
+    "not_atomic": 0,
+    "unordered": 1,
+    "monotonic": 2,
+    "acquire": 4,
+    "release": 5,
+    "acq_rel": 6,
+    "seq_cst": 7,
+}
+"""The orderings of LLVM, by their numbers."""
+NAME_OF_ORDERING = {number: name for name, number in ORDERINGS.items()}
+
+
+def parse_ordering(parser: Parser) -> IntegerAttr:
+    start = parser.pos
+    word = parser.parse_identifier()
+    if word not in ORDERINGS:
+        parser.raise_error(f"expected one of {', '.join(ORDERINGS)}, got '{word}'", start)
+    return IntegerAttr(ORDERINGS[word], i64)
+
+
+def parse_scope(parser: Parser) -> dict[str, Attribute]:
+    """The property `syncscope`, where it is written."""
+    if parser.parse_optional_keyword("syncscope") is None:
+        return {}
+    with parser.in_parens():
+        return {"syncscope": StringAttr(parser.parse_str_literal())}
+
+
+def print_scope(printer: Printer, scope: Attribute | None) -> None:
+    if isinstance(scope, StringAttr):
+        printer.print_string(f' syncscope("{scope.data}")')
+
+
+def parse_unit(parser: Parser, word: str, name: str) -> dict[str, Attribute]:
+    """The property `name`, where `word` is written."""
+    return {name: UnitAttr()} if parser.parse_optional_keyword(word) is not None else {}
+
 
 IN_DICTIONARY = ("access_groups", "alias_scopes", "alignment", "noalias_scopes", "nontemporal", "tbaa")
 """The properties that the custom forms have in their dictionary."""

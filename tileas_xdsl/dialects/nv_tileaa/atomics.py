@@ -43,13 +43,13 @@ from tileas_xdsl.dialects.nv_tileaa.memory import (
 )
 from tileas_xdsl.dialects.nv_tileaa.types import MemTokenType, element_type_of, is_float
 from tileas_xdsl.dialects.tiles.access import verify_padding_value, verify_rmw_mode
-from tileas_xdsl.dialects.tiles.effects import Accesses
 from tileas_xdsl.dialects.tiles.policies import (
     RmwMode,
     verify_atomic_semantics,
     verify_load_semantics,
     verify_store_semantics,
 )
+from tileas_xdsl.dialects.tiles.traits import Accesses
 from tileas_xdsl.dialects.tiles.types import extents
 
 BITWISE = (RmwMode.AND, RmwMode.OR, RmwMode.XOR)

@@ -43,7 +43,7 @@ from tileas_xdsl.dialects.nv_tileaa.regions import YieldOp
 from tileas_xdsl.dialects.nv_tileaa.structure import BroadcastOp, ExpandDimsOp, ExtractOp, SplatOp, ViewOp
 from tileas_xdsl.dialects.nv_tileaa.types import bit_width, element_type_of, is_integer_like
 from tileas_xdsl.dialects.tiles.policies import MemSemantic, RmwMode
-from tileas_xdsl.dialects.tiles.views import is_view
+from tileas_xdsl.dialects.tiles.traits import is_view
 
 # What a value is known to be ----------------------------------------------------------------------
 

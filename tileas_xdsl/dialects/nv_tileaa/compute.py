@@ -55,9 +55,8 @@ from tileas_xdsl.dialects.nv_tileaa.memory import is_array
 from tileas_xdsl.dialects.nv_tileaa.regions import verify_yield
 from tileas_xdsl.dialects.nv_tileaa.structure import spelled
 from tileas_xdsl.dialects.nv_tileaa.types import TiledViewType, bit_width, element_type_of, is_float, is_integer
-from tileas_xdsl.dialects.tiles.effects import ReadsViews
 from tileas_xdsl.dialects.tiles.syntax import TileOp
-from tileas_xdsl.dialects.tiles.traits import LeadsToOperand
+from tileas_xdsl.dialects.tiles.traits import LeadsToOperand, ReadsViews
 from tileas_xdsl.dialects.tiles.types import extents
 
 # Matrix products ----------------------------------------------------------------------------------

@@ -50,12 +50,12 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp
-from tileas_xdsl.dialects.nv_tileaa.effects import Directive
 from tileas_xdsl.dialects.nv_tileaa.predicates import AssumePredicate
 from tileas_xdsl.dialects.nv_tileaa.regions import verify_yield
 from tileas_xdsl.dialects.nv_tileaa.types import ProgramIdType, element_type_of
 from tileas_xdsl.dialects.tiles.functions import TileFunction
 from tileas_xdsl.dialects.tiles.syntax import TileOp
+from tileas_xdsl.dialects.tiles.traits import Directive
 
 # Functions ----------------------------------------------------------------------------------------
 

@@ -44,8 +44,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.nv_tileaa.attributes import RoundingModeAttr, compute_capability_of
 from tileas_xdsl.dialects.nv_tileaa.types import PointerType, bit_width, element_type_of, is_integer_like, same_shape
-from tileas_xdsl.dialects.tiles.effects import ReadsViews
 from tileas_xdsl.dialects.tiles.syntax import TileOp
+from tileas_xdsl.dialects.tiles.traits import ReadsViews
 from tileas_xdsl.targets.chips import Feature, can
 
 BLOCK_SCALED_FORMATS = (Float4E2M1FNType, Float6E2M3FNType, Float6E3M2FNType, Float8E8M0FNUType)

@@ -79,10 +79,9 @@ from tileas_xdsl.dialects.tiles.access import (
     verify_tiled_access,
     verify_token_pair,
 )
-from tileas_xdsl.dialects.tiles.effects import Accesses
 from tileas_xdsl.dialects.tiles.policies import verify_load_semantics, verify_store_semantics
 from tileas_xdsl.dialects.tiles.syntax import TileOp
-from tileas_xdsl.dialects.tiles.traits import LeadsToOperand, OwnStorage
+from tileas_xdsl.dialects.tiles.traits import Accesses, LeadsToOperand, OwnStorage
 from tileas_xdsl.dialects.tiles.types import extents
 
 # What a base is made of ---------------------------------------------------------------------------

@@ -63,11 +63,9 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp
-from tileas_xdsl.dialects.nv_tileaa.effects import AccessesQueue, PlansStorage
 from tileas_xdsl.dialects.nv_tileaa.types import QueueType
-from tileas_xdsl.dialects.tiles.effects import AllocatesResults
 from tileas_xdsl.dialects.tiles.syntax import TileOp
-from tileas_xdsl.dialects.tiles.traits import SlotArguments
+from tileas_xdsl.dialects.tiles.traits import AccessesQueue, AllocatesResults, PlansStorage, SlotArguments
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 
 INHERIT_REGISTERS = -1

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
-from tileas_xdsl.dialects.float4 import Float4E0M3Type
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.attributes import (
     AtomAttr,
@@ -44,6 +43,7 @@ from tileas_xdsl.dialects.nv_tileas.types import (
     TiledViewType,
     TmaDescriptorType,
 )
+from tileas_xdsl.dialects.scalars import Float4E0M3Type
 
 NvTileAS = Dialect(
     "nv_tileas",

@@ -25,9 +25,9 @@ from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.nv_tileaa.attributes import KernelSpecAttr
-from tileas_xdsl.dialects.nv_tileas.effects import Synchronizes
 from tileas_xdsl.dialects.nv_tileas.verification import BOOL, I32, I32_ARRAY, integers_of, type_list, types_of
 from tileas_xdsl.dialects.tiles.syntax import TileOp
+from tileas_xdsl.dialects.tiles.traits import Synchronizes
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 
 INHERIT = -1

@@ -27,8 +27,8 @@ from enum import IntEnum
 from xdsl.dialects.builtin import Float4E2M1FNType, Float8E4M3FNType, Float8E8M0FNUType, Float32Type
 from xdsl.ir import Attribute
 
-from tileas_xdsl.dialects.float4 import is_fp4, is_fp8
 from tileas_xdsl.dialects.nv_tileas.verification import static_shape
+from tileas_xdsl.dialects.scalars import is_fp4, is_fp8
 from tileas_xdsl.dialects.tiles.types import element_type_of
 from tileas_xdsl.targets.chips import Feature, can
 

@@ -29,7 +29,6 @@ from xdsl.irdl import opt_attr_def, region_def, traits_def, var_operand_def, var
 from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
-from tileas_xdsl.dialects.nv_tileas.effects import Synchronizes
 from tileas_xdsl.dialects.nv_tileas.types import (
     AsyncTokenType,
     ConsumerTokenType,
@@ -43,8 +42,7 @@ from tileas_xdsl.dialects.nv_tileas.types import (
 )
 from tileas_xdsl.dialects.nv_tileas.verification import I32, expect_count, type_list, types_of
 from tileas_xdsl.dialects.tiles.syntax import TileOp
-from tileas_xdsl.dialects.tiles.traits import SlotArguments, SlotStorage
-from tileas_xdsl.dialects.tiles.views import bytes_of, is_view
+from tileas_xdsl.dialects.tiles.traits import SlotArguments, SlotStorage, Synchronizes, bytes_of, is_view
 from tileas_xdsl.interfaces import (
     AgentLikeOpInterface,
     AsyncCollectorOpInterface,

@@ -31,15 +31,14 @@ from xdsl.irdl import (
 from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
-from tileas_xdsl.dialects.float4 import is_float, is_fp4
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomAttr
 from tileas_xdsl.dialects.nv_tileas.block_scaled import BlockScaledInputs, configuration_of
 from tileas_xdsl.dialects.nv_tileas.control import YieldOp
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
 from tileas_xdsl.dialects.nv_tileas.verification import BOOL, TENSOR, type_list, types_of
-from tileas_xdsl.dialects.tiles.effects import Accesses, ReadsViews
+from tileas_xdsl.dialects.scalars import is_float, is_fp4
 from tileas_xdsl.dialects.tiles.syntax import TileOp
-from tileas_xdsl.dialects.tiles.traits import AddsInPlace, MemoryConsistency
+from tileas_xdsl.dialects.tiles.traits import Accesses, AddsInPlace, MemoryConsistency, ReadsViews
 from tileas_xdsl.dialects.tiles.types import element_type_of, shape_of
 
 AXIS = IntegerAttr.constr(BaseAttr(IntegerType))

@@ -27,11 +27,11 @@ from xdsl.traits import IsTerminator, NoTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.nv_tileaa.types import ProgramIdType
-from tileas_xdsl.dialects.nv_tileas.effects import Synchronizes
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
 from tileas_xdsl.dialects.nv_tileas.verification import expect_count, type_list, types_of
 from tileas_xdsl.dialects.tiles.functions import TileFunction
 from tileas_xdsl.dialects.tiles.syntax import TileOp
+from tileas_xdsl.dialects.tiles.traits import Synchronizes
 from tileas_xdsl.interfaces import Effect, EffectResource, MemoryAccessOpInterface, SideOrder, TokenWait
 
 

@@ -71,7 +71,6 @@ from tileas_xdsl.dialects.tiles.access import (
     verify_tiled_access,
     verify_token_pair,
 )
-from tileas_xdsl.dialects.tiles.effects import Accesses
 from tileas_xdsl.dialects.tiles.policies import (
     PaddingValue,
     verify_atomic_semantics,
@@ -79,7 +78,7 @@ from tileas_xdsl.dialects.tiles.policies import (
     verify_store_semantics,
 )
 from tileas_xdsl.dialects.tiles.syntax import TileOp
-from tileas_xdsl.dialects.tiles.traits import MemoryConsistency, OwnStorage
+from tileas_xdsl.dialects.tiles.traits import Accesses, MemoryConsistency, OwnStorage
 from tileas_xdsl.dialects.tiles.types import element_type_of, shape_of
 
 LOAD_FAMILIES = (AtomFamily.LDGSTS, AtomFamily.TMA_LOAD, AtomFamily.LDG, AtomFamily.UNKNOWN_COPY)

@@ -57,7 +57,6 @@ from tileas_xdsl.dialects.nv_tileas.classified import (
     Signature,
     verify_consumer_index,
 )
-from tileas_xdsl.dialects.nv_tileas.effects import ReadsSlot, Synchronizes
 from tileas_xdsl.dialects.nv_tileas.types import (
     AsyncTokenType,
     ConsumerTokenType,
@@ -67,9 +66,8 @@ from tileas_xdsl.dialects.nv_tileas.types import (
     is_ownership_token,
 )
 from tileas_xdsl.dialects.nv_tileas.verification import BOOL, I32, expect_count, type_list, types_of
-from tileas_xdsl.dialects.tiles.effects import AllocatesResults
 from tileas_xdsl.dialects.tiles.syntax import TileOp
-from tileas_xdsl.dialects.tiles.traits import SlotStorage
+from tileas_xdsl.dialects.tiles.traits import AllocatesResults, ReadsSlot, SlotStorage, Synchronizes
 from tileas_xdsl.interfaces import AllocationOpInterface, Effect, SideOrder, TokenWait
 
 TOKEN, PRODUCER, CONSUMER = AsyncTokenType(), ProducerTokenType(), ConsumerTokenType()

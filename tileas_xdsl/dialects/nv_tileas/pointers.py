@@ -39,9 +39,8 @@ from tileas_xdsl.dialects.nv_tileas.memory import (
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
 from tileas_xdsl.dialects.nv_tileas.verification import ORDERING_TOKEN, TENSOR, static_shape
 from tileas_xdsl.dialects.tiles.access import verify_padding_value, verify_token_pair
-from tileas_xdsl.dialects.tiles.effects import Accesses
 from tileas_xdsl.dialects.tiles.policies import verify_load_semantics, verify_store_semantics
-from tileas_xdsl.dialects.tiles.traits import MemoryConsistency, OwnStorage
+from tileas_xdsl.dialects.tiles.traits import Accesses, MemoryConsistency, OwnStorage
 from tileas_xdsl.dialects.tiles.types import element_type_of, shape_of
 
 

@@ -27,12 +27,10 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from tileas_xdsl.dialects.nv_tileas.effects import UpdatesDestination
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
 from tileas_xdsl.dialects.nv_tileas.verification import I64_ARRAY, TENSOR, drops_to
-from tileas_xdsl.dialects.tiles.effects import Accesses
 from tileas_xdsl.dialects.tiles.syntax import TileOp
-from tileas_xdsl.dialects.tiles.traits import TileStructure, ViewOfOperand
+from tileas_xdsl.dialects.tiles.traits import Accesses, TileStructure, UpdatesDestination, ViewOfOperand
 from tileas_xdsl.dialects.tiles.types import element_type_of, extents
 
 

@@ -39,7 +39,6 @@ from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomPlanAttr
 from tileas_xdsl.dialects.nv_tileas.control import YieldOp
-from tileas_xdsl.dialects.nv_tileas.effects import CopiesIntoDestination
 from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, verify_packed_width, verify_within_warps
 from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType
 from tileas_xdsl.dialects.nv_tileas.verification import (
@@ -58,9 +57,15 @@ from tileas_xdsl.dialects.nv_tileas.verification import (
     type_list,
     types_of,
 )
-from tileas_xdsl.dialects.tiles.effects import AllocatesResults, ReadsViews
 from tileas_xdsl.dialects.tiles.syntax import TileOp
-from tileas_xdsl.dialects.tiles.traits import MemoryConsistency, TileStructure, ViewOfOperand
+from tileas_xdsl.dialects.tiles.traits import (
+    AllocatesResults,
+    CopiesIntoDestination,
+    MemoryConsistency,
+    ReadsViews,
+    TileStructure,
+    ViewOfOperand,
+)
 from tileas_xdsl.dialects.tiles.types import element_type_of, extents
 from tileas_xdsl.interfaces import AllocationOpInterface
 

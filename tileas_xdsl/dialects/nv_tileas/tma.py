@@ -55,10 +55,9 @@ from tileas_xdsl.dialects.nv_tileas.verification import (
     space_of,
 )
 from tileas_xdsl.dialects.tiles.access import verify_optional_operands
-from tileas_xdsl.dialects.tiles.effects import Accesses
 from tileas_xdsl.dialects.tiles.policies import PaddingValue
 from tileas_xdsl.dialects.tiles.syntax import TileOp
-from tileas_xdsl.dialects.tiles.traits import LeadsToOperand, MemoryConsistency
+from tileas_xdsl.dialects.tiles.traits import Accesses, LeadsToOperand, MemoryConsistency
 from tileas_xdsl.dialects.tiles.types import element_type_of, shape_of
 
 MAXIMUM_RANK = 5

@@ -19,10 +19,9 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.nv_tileaa.types import MemTokenType
-from tileas_xdsl.dialects.nv_tileas.effects import Synchronizes
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType, is_token
 from tileas_xdsl.dialects.tiles.syntax import TileOp
-from tileas_xdsl.dialects.tiles.traits import MemoryConsistency, ViewOfOperand
+from tileas_xdsl.dialects.tiles.traits import MemoryConsistency, Synchronizes, ViewOfOperand
 from tileas_xdsl.interfaces import Effect, MemoryAccessOpInterface, SideOrder, TokenWait
 
 STORAGE, TOKEN = "storage", "token"

@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from tileas_xdsl.dialects.float4 import is_float
+from tileas_xdsl.dialects.scalars import is_float
 from tileas_xdsl.dialects.tiles.policies import (
     AnyMemScope,
     AnyMemSemantic,

@@ -6,7 +6,7 @@ The custom forms of Triton's ops: a line of text an op, which one parser and one
 A form is written as the op prints, blanks included; the parser skips blanks. In it
 
 - `$x` is an operand, a list of operands, or an attribute;
-- `$x<axis>` is an attribute that is an enumeration, by the word for its number (`enums.WORDS`); `$x<unit>` one that is
+- `$x<axis>` is an attribute that is an enumeration, by the word for its number (`WORDS`); `$x<unit>` one that is
   there where the word before it is;
 - `type($x)` is the type of an operand, a result, or a list of them; `short($x)` the same without its name;
 - `signature` is the type of the op as a function, `operands` the list of the types of its operands;
@@ -19,6 +19,9 @@ A form is written as the op prints, blanks included; the parser skips blanks. In
 - everything else stands for itself.
 
 Types that the text leaves out follow from others: `TritonOp.IMPLIED`.
+
+Where an enumeration has a place of its own in the text, Triton prints the word (`tt.get_program_id x`); in a dictionary
+of attributes it prints the number (`{inputPrecision = 0 : i32}`). Words of a set of bits are joined by `|`.
 """
 
 from __future__ import annotations
@@ -43,8 +46,38 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError
 
 from tileas_xdsl.dialects.form_elements import Element, read_elements
-from tileas_xdsl.dialects.triton.enums import WORDS
 from tileas_xdsl.dialects.triton.types import MemDescType
+
+
+def _from(first: int, words: str) -> dict[str, int]:
+    return {word: number for number, word in enumerate(words.split(), first)}
+
+
+WORDS: dict[str, dict[str, int]] = {
+    "axis": _from(0, "x y z"),
+    "semantic": _from(1, "relaxed acquire release acq_rel"),
+    "scope": _from(1, "gpu cta sys"),
+    "atomic": _from(1, "and or xor add fadd max min umax umin exch"),
+    "reduce": _from(1, "add min max inc dec and or xor"),
+    "rounding": _from(0, "rtz rtne"),
+    "nan": {"none": 0, "all": 0xFFFF},
+    "precision": _from(0, "tf32 tf32x3 ieee bf16x3 bf16x6"),
+    "scaled": _from(0, "e4m3 e5m2 e2m3 e3m2 e2m1 bf16 fp16"),
+    "cache": _from(1, "none ca cg wb cs wt cv"),
+    "eviction": _from(1, "evict_normal evict_first evict_last"),
+    "tmem_wait": _from(0, "load store"),
+    "packed": _from(1, "add sub mul fma min max"),
+    "spaces": {
+        "none": 0,
+        "local": 1,
+        "global_read": 2,
+        "global_write": 4,
+        "tensor_read": 8,
+        "tensor_write": 16,
+        "all": 31,
+    },
+}
+
 
 Types = Mapping[str, Sequence[Attribute]]
 Rule = Callable[[Types], Sequence[Attribute]]

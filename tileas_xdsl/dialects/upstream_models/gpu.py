@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import DenseArrayBase, i32
 from xdsl.ir import Operation, SSAValue
 
 from tileas_xdsl.dialects.upstream_models import accesses, touches_anything, touches_nothing
-from tileas_xdsl.dialects.upstream_models.functions import MarkedFunction
+from tileas_xdsl.dialects.upstream_models.func import MarkedFunction
 from tileas_xdsl.interfaces import AsyncOpInterface, DiffersBetweenThreads, FunctionOpInterface
 
 GpuAsyncOp = gpu.AllocOp | gpu.DeallocOp | gpu.MemcpyOp | gpu.LaunchOp | gpu.LaunchFuncOp | gpu.WaitOp

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xdsl.dialects import llvm
 
 from tileas_xdsl.dialects.upstream_models import ALLOCATIONS, accesses, touches_anything, touches_nothing
-from tileas_xdsl.dialects.upstream_models.functions import Call, MarkedFunction
+from tileas_xdsl.dialects.upstream_models.func import Call, MarkedFunction
 from tileas_xdsl.interfaces import CallOpInterface, Effect, FunctionOpInterface
 
 CallOpInterface.model_for(llvm.CallOp)(Call)

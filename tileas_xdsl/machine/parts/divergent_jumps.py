@@ -22,7 +22,7 @@ from typing import Any
 
 from xdsl.ir import Block, Operation
 
-from tileas_xdsl.analysis.control_flow import Sides, reached, sides_of
+from tileas_xdsl.analysis.dominance import Sides, reached, sides_of
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.assumptions import ORDERS_ITS_WARP
 from tileas_xdsl.machine.core.standings import Answer, Request, continuation

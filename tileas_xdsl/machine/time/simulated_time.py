@@ -28,8 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Block, Operation
 
-from tileas_xdsl.analysis.costs.bank_conflicts import conflict_cycles
-from tileas_xdsl.analysis.costs.op_costs import Cost, access_costs
+from tileas_xdsl.analysis.costs.op_costs import Cost, access_costs, conflict_cycles
 from tileas_xdsl.analysis.natural_loops import loop_with_turns_from
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.execution import Machine

@@ -29,7 +29,7 @@ from xdsl.dialects.llvm import LLVMArrayType, LLVMPointerType, LLVMStructType
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.ir import Block as IRBlock
 
-from tileas_xdsl.analysis.control_flow import immediate_dominators
+from tileas_xdsl.analysis.dominance import immediate_dominators
 from tileas_xdsl.dialects.extensions.llvm import AddrSpaceCastOp
 from tileas_xdsl.dialects.extensions.llvm_values import ExtractElementOp
 from tileas_xdsl.dialects.upstream import pointer_type

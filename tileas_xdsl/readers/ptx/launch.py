@@ -17,8 +17,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, bf16, f16, f32, f64
 from xdsl.ir import Attribute
 
 from tileas_xdsl.dialects.tensor_maps import TensorMap, TensorMapError
-from tileas_xdsl.readers.ptx.errors import PtxError
-from tileas_xdsl.readers.ptx.syntax import Extents, Parameter
+from tileas_xdsl.readers.ptx.syntax import Extents, Parameter, PtxError
 
 ELEMENTS: Mapping[str, Attribute] = {
     "f16": f16,

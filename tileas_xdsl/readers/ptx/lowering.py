@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from tileas_xdsl.readers.ptx.errors import PtxError
 from tileas_xdsl.readers.ptx.instructions import TABLE
 from tileas_xdsl.readers.ptx.instructions.builder import Builder
 from tileas_xdsl.readers.ptx.instructions.computing import ONLY_COMPUTES, unknown_results
@@ -22,8 +21,7 @@ from tileas_xdsl.readers.ptx.instructions.matrices import tuple_type
 from tileas_xdsl.readers.ptx.instructions.rows import Call, Row
 from tileas_xdsl.readers.ptx.operands import Group, Name, Vector, operands_of
 from tileas_xdsl.readers.ptx.steps import Block, Constant, Operand
-from tileas_xdsl.readers.ptx.symbols import Symbols
-from tileas_xdsl.readers.ptx.syntax import Instruction, Label, Register
+from tileas_xdsl.readers.ptx.syntax import Instruction, Label, PtxError, Register, Symbols
 
 BRANCHES = ("bra", "brx", "ret", "exit", "trap", "brkpt")
 HARMLESS_CALLS = ("vprintf", "malloc", "free", "__assertfail")

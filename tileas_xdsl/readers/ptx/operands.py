@@ -15,8 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from tileas_xdsl.readers.ptx.errors import PtxError
-from tileas_xdsl.readers.ptx.syntax import Instruction, Register, Scope
+from tileas_xdsl.readers.ptx.syntax import Instruction, PtxError, Register, Scope
 
 
 @dataclass(frozen=True, slots=True)

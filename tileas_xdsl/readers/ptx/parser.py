@@ -13,7 +13,6 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from math import prod
 
-from tileas_xdsl.readers.ptx.errors import PtxError
 from tileas_xdsl.readers.ptx.syntax import (
     BITS,
     Extents,
@@ -23,6 +22,7 @@ from tileas_xdsl.readers.ptx.syntax import (
     Module,
     Parameter,
     Place,
+    PtxError,
     Register,
     Scope,
     Targets,

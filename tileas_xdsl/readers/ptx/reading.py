@@ -1,5 +1,10 @@
 """
 The way from a text to a module: parse, lower, rename, resolve, find waits, restore quotients, slice, emit.
+
+An instruction gets the location of the user's source, where `.loc` gives it, else its line of the PTX.
+
+    .loc 2 43 13, function_name $L__info_string0, inlined_at 1 128 14
+    callsite("standard.py":43:13 at "kernel.py":128:14)
 """
 
 from __future__ import annotations
@@ -11,7 +16,17 @@ from dataclasses import dataclass, field
 from math import prod
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, ModuleOp, i32
+from xdsl.dialects.builtin import (
+    CallSiteLoc,
+    DenseArrayBase,
+    DictionaryAttr,
+    FileLineColLoc,
+    IntAttr,
+    LocationAttr,
+    ModuleOp,
+    StringAttr,
+    i32,
+)
 from xdsl.dialects.func import FuncOp
 
 from tileas_xdsl.diagnostics import state_assumptions
@@ -25,9 +40,7 @@ from tileas_xdsl.readers.ptx.emission import (
     array_type,
     emit,
 )
-from tileas_xdsl.readers.ptx.errors import PtxError
 from tileas_xdsl.readers.ptx.launch import NOTHING, Launch
-from tileas_xdsl.readers.ptx.locations import Locations
 from tileas_xdsl.readers.ptx.lowering import Lowered, lower
 from tileas_xdsl.readers.ptx.multiples import count_tiles
 from tileas_xdsl.readers.ptx.parser import parse
@@ -36,9 +49,48 @@ from tileas_xdsl.readers.ptx.resolving import resolve
 from tileas_xdsl.readers.ptx.slicing import Slice, slice_of
 from tileas_xdsl.readers.ptx.ssa import to_values
 from tileas_xdsl.readers.ptx.sums import restore_remainders
-from tileas_xdsl.readers.ptx.symbols import Symbols
-from tileas_xdsl.readers.ptx.syntax import Extents, Function, Instruction, Module
+from tileas_xdsl.readers.ptx.syntax import Extents, Function, Instruction, Module, Place, PtxError, Symbols
 from tileas_xdsl.readers.ptx.waits import find_waits
+
+LIBRARIES = ("triton/", "cutlass/", "cute/", "cccl/", "cuda/", "tl_templates/", "site-packages/")
+"""Parts of paths of files that are no user's."""
+
+
+class Locations:
+    """Locations of the instructions of a text that is called `name`."""
+
+    def __init__(self, name: str, files: Mapping[int, str]) -> None:
+        self.name = name
+        self.files = files
+        self._known: dict[Place, LocationAttr | None] = {}
+
+    def of(self, instruction: Instruction) -> LocationAttr:
+        """Where `instruction` comes from."""
+        place = instruction.place
+        if place is not None:
+            if place not in self._known:
+                self._known[place] = self._of(place)
+            known = self._known[place]
+            if known is not None:
+                return known
+        return _at(self.name, instruction.line, 1)
+
+    def _of(self, place: Place) -> LocationAttr | None:
+        around = None if place.inlined_at is None else self._of(place.inlined_at)
+        if place.line == 0 or place.file not in self.files:
+            return around
+        own = _at(self.files[place.file], place.line, max(place.column, 1))
+        if around is None:
+            return own
+        return around if self._is_library(place) else CallSiteLoc(own, around)
+
+    def _is_library(self, place: Place) -> bool:
+        return any(part in self.files[place.file] for part in LIBRARIES)
+
+
+def _at(name: str, line: int, column: int) -> FileLineColLoc:
+    return FileLineColLoc(StringAttr(name), IntAttr(line), IntAttr(column))
+
 
 Launches = Callable[[Function], Launch]
 """What is known of the launch of a kernel."""

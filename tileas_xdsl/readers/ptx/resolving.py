@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tileas_xdsl.readers.ptx.steps import Block, Constant, Operand, Step, Value
-from tileas_xdsl.readers.ptx.symbols import Symbols
+from tileas_xdsl.readers.ptx.syntax import Symbols
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tileas_xdsl.analysis.control_flow import immediate_dominators
+from tileas_xdsl.analysis.dominance import immediate_dominators
 from tileas_xdsl.readers.ptx.arithmetic import is_number
 from tileas_xdsl.readers.ptx.reach import Reach, reach_of
 from tileas_xdsl.readers.ptx.steps import Block, Operand, Step, Value

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from tileas_xdsl.analysis.control_flow import immediate_dominators
+from tileas_xdsl.analysis.dominance import immediate_dominators
 from tileas_xdsl.readers.ptx.steps import Block, Constant, Operand, Register, Result, Step, Value
 from tileas_xdsl.readers.ptx.syntax import Instruction
 

@@ -8,7 +8,9 @@ What a PTX text consists of, after parsing (PTX ISA, "Syntax", "State Spaces, Ty
         parameters
         body               instructions and labels in order; nested scopes are resolved to `Scope`s
 
-Operands stay text until `operands.py` reads them: a file may hold many kernels of which one is asked for.
+Operands stay text until `operands.py` reads them: a file may hold many kernels of which one is asked for. `Symbols` has
+the names that the instructions of a kernel see beside registers and labels. A `PtxError` says why a text cannot be read
+as PTX.
 """
 
 from __future__ import annotations
@@ -16,7 +18,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tileas_xdsl.readers.ptx.errors import PtxError
+
+class PtxError(Exception):
+    """One sentence about the line `line` (from 1 on; None: about the file)."""
+
+    def __init__(self, line: int | None, message: str) -> None:
+        self.line = line
+        super().__init__(message)
+
 
 BITS: Mapping[str, int] = {
     "pred": 1,
@@ -186,3 +195,27 @@ class Module:
     def kernels(self) -> list[Function]:
         """The functions that a host can launch, in order."""
         return [function for function in self.functions if function.is_kernel]
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """The variables of a module and a kernel, and the parameters of the kernel."""
+
+    module: Module
+    function: Function
+
+    def variable(self, name: str, user: Instruction) -> Variable:
+        """The variable `name`. Raises `PtxError` where there is none."""
+        for variable in (*self.function.variables, *self.module.variables):
+            if variable.name == name:
+                return variable
+        raise user.error(f"names '{name}', which is declared nowhere")
+
+    def parameter(self, name: str) -> Parameter | None:
+        """The parameter `name` of the kernel."""
+        return next((each for each in self.function.parameters if each.name == name), None)
+
+    @property
+    def shared(self) -> list[Variable]:
+        """The arrays in shared memory that this kernel can name."""
+        return [each for each in (*self.function.variables, *self.module.variables) if each.space == "shared"]

@@ -16,11 +16,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.tensor_maps import TensorMap
-from tileas_xdsl.readers.ptx.errors import PtxError
 from tileas_xdsl.readers.ptx.launch import MAP_BYTES, Launch, launch_of, map_from_text
 from tileas_xdsl.readers.ptx.parser import is_ptx as begins_as_ptx
 from tileas_xdsl.readers.ptx.reading import Reading, read_ptx
-from tileas_xdsl.readers.ptx.syntax import Extents, Function
+from tileas_xdsl.readers.ptx.syntax import Extents, Function, PtxError
 from tileas_xdsl.tools.errors import InputError
 
 SUFFIX = ".ptx"

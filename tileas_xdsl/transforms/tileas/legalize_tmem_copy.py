@@ -33,9 +33,8 @@ from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.layouts.access import LaneAccess
 from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.layouts.forms import LinearBases
-from tileas_xdsl.layouts.moves import Move
+from tileas_xdsl.layouts.moves import Move, tensor_move
 from tileas_xdsl.layouts.tensor_memory import Transfer, transfers
-from tileas_xdsl.layouts.tensor_moves import tensor_move
 from tileas_xdsl.targets.chips import Feature, can
 from tileas_xdsl.transforms.tileas.materialize_convert_layout.expand import VECTOR_BYTES, atom_of, expand
 from tileas_xdsl.transforms.tileas.materialize_convert_layout.query import Options, PlannedStep, abilities

@@ -1,5 +1,10 @@
 """
 A timeline as an HTML page that scrolls, scales and says what each bar is. It is one file and loads nothing else.
+
+A page with several timelines has their style and script once. The script scales, and says what a bar is;
+without it the page still scrolls.
+
+All lengths along the time axis are multiples of `--z`, the pixels of one cycle, so scaling is setting one variable.
 """
 
 from __future__ import annotations
@@ -9,13 +14,14 @@ from html import escape
 
 from tileas_xdsl.views.timeline.large import HINT, large_section
 from tileas_xdsl.views.timeline.large import style_and_script as large_style_and_script
-from tileas_xdsl.views.timeline.page import SCRIPT, STYLE
 from tileas_xdsl.views.timeline.picture import BLOCKED, SCALAR, STALL, STEP, Bar, Edge, Mark, Timeline
 from tileas_xdsl.views.timeline.style import (
     BAR,
+    FONT,
     LANE_GAP,
     ROW,
     RULER,
+    SCHEMES,
     LanePlace,
     bar_top,
     headline,
@@ -26,6 +32,140 @@ from tileas_xdsl.views.timeline.style import (
     tick_step,
 )
 from tileas_xdsl.views.timeline.svg import explained
+
+STYLE = (
+    SCHEMES
+    + f"""
+*{{box-sizing:border-box}}
+body{{margin:0;background:var(--paper);color:var(--ink);font:14px/1.45 {FONT};-webkit-text-size-adjust:100%}}
+.tl{{margin:0 0 20px}}
+.tl-top{{display:flex;flex-wrap:wrap;gap:6px 14px;align-items:center;padding:10px 14px}}
+.tl-top h2{{font-size:16px;margin:0 auto 0 0}}
+.tl-keys button{{font:inherit;min-width:38px;height:34px;border:1px solid var(--line);border-radius:6px;
+background:var(--lane);color:var(--ink);cursor:pointer}}
+.tl-keys button:focus-visible,.bar:focus-visible{{outline:2px solid var(--ink);outline-offset:1px}}
+.tl-facts{{display:flex;flex-wrap:wrap;gap:6px;padding:0 14px 10px;color:var(--faint);font-size:13px}}
+.tl-facts span{{border:1px solid var(--line);border-radius:999px;padding:1px 10px}}
+.tl-view{{overflow:auto;border:1px solid var(--line);border-width:1px 0;position:relative;
+overscroll-behavior-x:contain;max-height:80vh}}
+.tl-all{{position:relative;width:calc(var(--side) + var(--n)*var(--z) + 40px);min-width:100%}}
+.tl-ruler{{position:sticky;top:0;height:{RULER}px;z-index:4;background:var(--paper);
+border-bottom:1px solid var(--line)}}
+.tl-ruler span{{position:absolute;left:calc(var(--side) + var(--a)*var(--z));border-left:1px solid var(--line);
+padding:3px 0 0 4px;height:100%;font-size:11px;color:var(--faint);white-space:nowrap}}
+.tl-lane{{position:relative;border-bottom:1px solid var(--line);background:var(--lane)}}
+.tl-name{{position:sticky;left:0;width:var(--side);height:100%;z-index:3;background:var(--lane);padding:6px 4px 0 12px;
+border-right:1px solid var(--line);font-size:12px;line-height:1.25;overflow:hidden;text-overflow:ellipsis;
+white-space:nowrap}}
+.tl-name small{{display:block;color:var(--faint);font-size:11px}}
+.tl-edges{{position:absolute;left:var(--side);top:{RULER}px;width:calc(var(--n)*var(--z));z-index:1;pointer-events:none;
+overflow:visible}}
+.tl-edges path{{fill:none;stroke:var(--edge);stroke-width:1;vector-effect:non-scaling-stroke;opacity:.65}}
+.tl-edges .arrives,.tl-edges .forks{{stroke-dasharray:4 3}}
+.tl-edges .lit{{stroke:var(--ink);stroke-width:2;opacity:1}}
+.bar{{position:absolute;left:calc(var(--side) + var(--a)*var(--z));
+width:max(1px,calc(var(--b)*var(--z)));height:{BAR}px;border-radius:3px;overflow:hidden;z-index:2;white-space:nowrap;font-size:11px;line-height:{BAR}px;cursor:pointer;
+color:var(--ink);background:var(--p,var(--f));container-type:inline-size}}
+@container (max-width:30px){{.bar b{{visibility:hidden}}}}
+.bar i{{position:absolute;left:0;top:0;bottom:0;width:var(--o);background:var(--f);border-radius:3px}}
+.bar b{{position:relative;display:block;font-weight:400;padding:0 4px;overflow:hidden;text-overflow:ellipsis}}
+.bar.lit{{outline:2px solid var(--ink);z-index:3}}
+.step{{--f:var(--step);border-radius:0;box-shadow:inset 1px 0 0 var(--lane)}}
+.scalar{{--f:var(--scalar);border-radius:0}}
+.stall{{color:var(--faint);background:repeating-linear-gradient(135deg,var(--hatch) 0 2px,transparent 2px 7px)}}
+.blocked{{background:var(--bad-paper);border:1px solid var(--bad);color:var(--bad)}}
+.marked{{min-width:6px;z-index:3}}
+.marked::after{{content:"";position:absolute;inset:0;border:2px solid var(--bad);border-radius:3px}}
+.num{{position:absolute;left:calc(var(--side) + var(--a)*var(--z) - 8px);width:16px;height:16px;border-radius:8px;
+background:var(--bad);color:var(--paper);font:10px/16px {FONT};text-align:center;z-index:3;pointer-events:none}}
+.tl-said{{min-height:58px;padding:8px 14px;font-size:13px;color:var(--faint);white-space:pre-line;
+overflow-wrap:anywhere}}
+.tl-said strong{{color:var(--ink)}}
+.tl-flag{{margin:0 14px 10px;padding:6px 12px;border-left:4px solid var(--bad);background:var(--bad-paper);
+color:var(--bad);font-weight:600;overflow-wrap:anywhere}}
+.tl-key{{padding:0 14px;font-size:12px;color:var(--faint)}}
+.tl-bad{{margin:14px;padding:10px 12px;border:1px solid var(--bad);border-radius:8px;background:var(--bad-paper);
+font-size:13px;overflow-wrap:anywhere}}
+.tl-bad h3{{margin:0 0 4px;font-size:14px;color:var(--bad)}}.tl-bad ul{{margin:4px 0;padding-left:18px}}
+.tl-bad ol{{margin:6px 0 0;padding:0;list-style:none}}
+.tl-bad li[data-bar]{{cursor:pointer;text-decoration:underline dotted}}
+.tl-bad ol b{{display:inline-block;min-width:26px;color:var(--bad)}}
+"""
+    + "".join(f".h{n}{{--f:var(--h{n});--p:var(--p{n})}}" for n in "-012345")
+)
+
+SCRIPT = """
+for (const tl of document.querySelectorAll('.tl:not(.tlc)')) {
+  const view = tl.querySelector('.tl-view'), all = tl.querySelector('.tl-all'), said = tl.querySelector('.tl-said');
+  const ruler = tl.querySelector('.tl-ruler'), until = Number(tl.dataset.until);
+  const edges = new Map(), number = e => e.dataset.i;
+  const empty = said.textContent;
+  for (const path of tl.querySelectorAll('.tl-edges path'))
+    for (const end of [path.dataset.a, path.dataset.b])
+      edges.has(end) ? edges.get(end).push(path) : edges.set(end, [path]);
+  const side = () => tl.querySelector('.tl-name') ? tl.querySelector('.tl-name').offsetWidth : 0;
+  const whole = () => (view.clientWidth - side() - 44) / until;
+  let scale = Number(tl.dataset.z);
+  function ticks() {
+    let power = 1, step = 0;
+    while (!step) { step = [1, 2, 5].map(f => f * power).find(s => s * scale >= 90) || 0; power *= 10; }
+    const first = Math.max(0, Math.floor(view.scrollLeft / scale / step) - 1);
+    const last = Math.min(Math.floor(until / step), first + Math.ceil(view.clientWidth / scale / step) + 2);
+    ruler.replaceChildren();
+    for (let k = first; k <= last; k++) {
+      const tick = document.createElement('span');
+      tick.style.setProperty('--a', k * step);
+      tick.textContent = (k * step).toLocaleString('en');
+      ruler.append(tick);
+    }
+  }
+  function zoom(to, at = view.clientWidth / 2) {
+    const before = (view.scrollLeft + at - side()) / scale;
+    scale = Math.min(Math.max(to, whole() / 2), 60);
+    tl.style.setProperty('--z', scale + 'px');
+    view.scrollLeft = before * scale - at + side();
+    ticks();
+  }
+  tl.querySelector('.tl-in').onclick = () => zoom(scale * 1.5);
+  tl.querySelector('.tl-out').onclick = () => zoom(scale / 1.5);
+  tl.querySelector('.tl-fit').onclick = () => { zoom(whole()); view.scrollLeft = 0; ticks(); };
+  view.addEventListener('wheel', e => {
+    if (!e.ctrlKey && !e.metaKey) return;
+    e.preventDefault();
+    zoom(scale * Math.exp(-e.deltaY / 300), e.clientX - view.getBoundingClientRect().left);
+  }, { passive: false });
+  view.addEventListener('scroll', () => requestAnimationFrame(ticks));
+  let lit = [];
+  function tell(bar) {
+    lit.forEach(x => x.classList.remove('lit'));
+    lit = bar ? [bar, ...(edges.get(number(bar)) || [])] : [];
+    lit.forEach(x => x.classList.add('lit'));
+    if (!bar) { said.textContent = empty; return; }
+    const [first, ...rest] = bar.title.split('\\n'), strong = document.createElement('strong');
+    strong.textContent = first;
+    said.replaceChildren(strong, '\\n' + rest.join('   ·   '));
+  }
+  all.addEventListener('click', e => tell(e.target.closest('.bar')));
+  all.addEventListener('keydown', e => { if (e.key === 'Enter') tell(e.target.closest('.bar')); });
+  tl.addEventListener('keydown', e => {
+    if (e.ctrlKey || e.metaKey || e.altKey) return;
+    if (e.key === '+' || e.key === '=') zoom(scale * 1.5);
+    if (e.key === '-') zoom(scale / 1.5);
+    if (e.key === '0') { zoom(whole()); view.scrollLeft = 0; ticks(); }
+  });
+  for (const step of tl.querySelectorAll('li[data-bar]')) {
+    step.onclick = () => {
+      const bar = all.querySelector('.bar[data-i="' + step.dataset.bar + '"]');
+      tell(bar);
+      view.scrollLeft = bar.offsetLeft - view.clientWidth / 2;
+      bar.focus({ preventScroll: true });
+    };
+  }
+  if (scale < whole()) zoom(whole());
+  ticks();
+}
+"""
+
 
 LEAST, MOST = 300, 60_000
 MOST_TICKS = 400

@@ -15,7 +15,7 @@ from typing import Any
 from xdsl.ir import Operation, Region
 
 from tileas_xdsl.analysis.thread_blocks import Level, block_shape_of, level_of, warp_size_of
-from tileas_xdsl.dialects.upstream_models.functions import is_marked_kernel
+from tileas_xdsl.dialects.upstream_models.func import is_marked_kernel
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.core.agents import Agent, Team
 from tileas_xdsl.machine.core.assumptions import ONE_THREAD

@@ -35,7 +35,7 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tileas_xdsl.analysis.memory.atomic_reads import Spin, decides_by_atomic, is_atomic, may_ask_for_ever, spin_of
-from tileas_xdsl.dialects.extensions.llvm_orderings import ORDERINGS
+from tileas_xdsl.dialects.extensions.llvm_accesses import ORDERINGS
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.code import per_op

@@ -20,7 +20,7 @@ from tileas_xdsl.readers.ptx.steps import Block, Constant, Make, Operand, Regist
 from tileas_xdsl.readers.ptx.syntax import Instruction
 
 if TYPE_CHECKING:
-    from tileas_xdsl.readers.ptx.symbols import Symbols
+    from tileas_xdsl.readers.ptx.syntax import Symbols
 
 ADDRESS_BITS = 64
 

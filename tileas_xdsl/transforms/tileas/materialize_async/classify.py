@@ -33,7 +33,7 @@ from tileas_xdsl.dialects.nv_tileas.slices import InsertSliceOp
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp, CopyOp, ShuffleOp
 from tileas_xdsl.dialects.nv_tileas.types import is_stage, is_token
 from tileas_xdsl.dialects.nv_tileas.verification import space_of
-from tileas_xdsl.dialects.tiles.views import names_bytes_of_operand
+from tileas_xdsl.dialects.tiles.traits import names_bytes_of_operand
 from tileas_xdsl.dialects.upstream_arithmetic import ON_TILES, is_of
 from tileas_xdsl.interfaces import LoopLikeOpInterface
 

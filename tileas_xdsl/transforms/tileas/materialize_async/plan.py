@@ -32,7 +32,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ProduceOneOp,
 )
 from tileas_xdsl.dialects.nv_tileas.verification import is_tile
-from tileas_xdsl.dialects.tiles.views import is_view
+from tileas_xdsl.dialects.tiles.traits import is_view
 from tileas_xdsl.transforms.tileas.materialize_async.classify import (
     fits_in_slot,
     is_load,

@@ -35,7 +35,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ProducerWriteOp,
 )
 from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType, is_token
-from tileas_xdsl.dialects.tiles.views import is_view
+from tileas_xdsl.dialects.tiles.traits import is_view
 from tileas_xdsl.transforms.tileas.materialize_async.classify import LOADS, fits_in_slot
 from tileas_xdsl.transforms.tileas.materialize_async.uses import uses_in
 

@@ -29,7 +29,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
 )
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, ToAsyncOp, TokenToAsyncOp
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
-from tileas_xdsl.dialects.tiles.views import is_view
+from tileas_xdsl.dialects.tiles.traits import is_view
 from tileas_xdsl.interfaces import AgentLikeOpInterface, AsyncOpInterface, AsyncRegionOpInterface
 from tileas_xdsl.transforms.tileas.queue_to_pipeline.views import names_of_same_bytes
 

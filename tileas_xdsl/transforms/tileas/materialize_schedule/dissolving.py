@@ -31,7 +31,6 @@ from tileas_xdsl.analysis.induction import have_equal_bounds
 from tileas_xdsl.analysis.pipeline_root import PipelineRoot, PipelineRoots
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ConsumeOp, ProduceOp
-from tileas_xdsl.dialects.nv_tileas.effects import Synchronizes
 from tileas_xdsl.dialects.nv_tileas.pipeline import (
     AgentSwitchOp,
     ConsumerWaitOp,
@@ -41,6 +40,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
 )
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, FutureWaitOp, TokenToAsyncOp
 from tileas_xdsl.dialects.nv_tileas.types import is_token
+from tileas_xdsl.dialects.tiles.traits import Synchronizes
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.transforms.tileas.materialize_async.plan import NOT_PIPELINABLE, TOKEN_ITER_IDX
 from tileas_xdsl.transforms.tileas.materialize_schedule.errors import NoPartitionError

@@ -26,7 +26,7 @@ from tileas_xdsl.dialects.nv_tileas import compute as nv_tileas
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ConsumeOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReadOp
 from tileas_xdsl.dialects.nv_tileas.types import is_token
-from tileas_xdsl.dialects.tiles.views import is_view
+from tileas_xdsl.dialects.tiles.traits import is_view
 from tileas_xdsl.transforms.loops.persistent_loop import is_persistent_loop
 
 Control = scf.ForOp | scf.IfOp | scf.WhileOp

@@ -32,7 +32,7 @@ from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import ProduceOneAsyncOp, ProducerCommitOp, ProducerWriteOp
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, CopyOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, TokenToAsyncOp
-from tileas_xdsl.dialects.tiles.views import bytes_of, is_view
+from tileas_xdsl.dialects.tiles.traits import bytes_of, is_view
 from tileas_xdsl.scheduling.agent_rings import is_taken_whole
 from tileas_xdsl.transforms.tileas.compact_stages import insert_like, tiles_into, users_of
 from tileas_xdsl.transforms.tileas.materialize_async.classify import SYNC, is_load

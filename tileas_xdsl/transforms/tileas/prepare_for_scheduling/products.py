@@ -24,8 +24,8 @@ from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp, DotOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReadOp, ConsumerReleaseOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.dialects.scalars import packed_bits
+from tileas_xdsl.dialects.tiles.traits import names_bytes_of_operand
 from tileas_xdsl.dialects.tiles.types import element_type_of, extents
-from tileas_xdsl.dialects.tiles.views import names_bytes_of_operand
 from tileas_xdsl.targets.machine_model import MachineModel, Products
 from tileas_xdsl.transforms.tileas.materialize_async.uses import uses_in
 

@@ -34,8 +34,8 @@ from tileas_xdsl.dialects.nv_tileaa.memory import TiledStoreOp
 from tileas_xdsl.dialects.nv_tileas import compute as nv_tileas
 from tileas_xdsl.dialects.nv_tileas import structure as nv_tileas_structure
 from tileas_xdsl.dialects.nv_tileas.slices import ExtractSliceOp, InsertSliceOp
+from tileas_xdsl.dialects.tiles.traits import is_view
 from tileas_xdsl.dialects.tiles.types import extents
-from tileas_xdsl.dialects.tiles.views import is_view
 from tileas_xdsl.targets.machine_model import MachineModel, Products
 from tileas_xdsl.transforms.rewriting.carried_values import carry_through
 from tileas_xdsl.transforms.tileas.layout_rules import EXPANSIONS, REDUCTIONS, is_elementwise, new_axis, splat

@@ -29,12 +29,11 @@ from tileas_xdsl.diagnostics import location_of, op_name, refuse
 from tileas_xdsl.dialects.async_queue import ScopeOp
 from tileas_xdsl.dialects.nv_tileaa.control import AssumeOp
 from tileas_xdsl.dialects.nv_tileaa.queue import GetOp, PutOp, QueueYieldOp
-from tileas_xdsl.dialects.nv_tileas.effects import UpdatesDestination
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, ToAsyncOp, TokenToAsyncOp
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
 from tileas_xdsl.dialects.tiles.syntax import TileOp
+from tileas_xdsl.dialects.tiles.traits import UpdatesDestination, is_view, names_bytes_of_operand
 from tileas_xdsl.dialects.tiles.types import denotes_memory
-from tileas_xdsl.dialects.tiles.views import is_view, names_bytes_of_operand
 from tileas_xdsl.dialects.upstream_arithmetic import ARITHMETIC, is_of
 from tileas_xdsl.interfaces import (
     AgentLikeOpInterface,

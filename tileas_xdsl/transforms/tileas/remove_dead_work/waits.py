@@ -36,7 +36,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
 )
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, CreateNoneOp, FutureWaitOp, TokenToAsyncOp
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
-from tileas_xdsl.dialects.tiles.views import names_bytes_of_operand
+from tileas_xdsl.dialects.tiles.traits import names_bytes_of_operand
 from tileas_xdsl.scheduling.agent_rings import is_taken_whole
 
 Wait = AsyncWaitOp | FutureWaitOp

@@ -26,8 +26,8 @@ from xdsl.dialects import llvm
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, Use
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from tileas_xdsl.analysis.control_flow import immediate_dominators, successors_of
-from tileas_xdsl.dialects.extensions.struct_places import with_member
+from tileas_xdsl.analysis.dominance import immediate_dominators, successors_of
+from tileas_xdsl.dialects.extensions.llvm_values import with_member
 from tileas_xdsl.dialects.nvvm.register_products import RegisterProduct
 from tileas_xdsl.dialects.nvvm.thread import InlinePtxOp
 from tileas_xdsl.dialects.nvvm.wgmma import (

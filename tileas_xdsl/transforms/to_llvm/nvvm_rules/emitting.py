@@ -26,7 +26,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 
 from tileas_xdsl.dialects.extensions.llvm import AddrSpaceCastOp
-from tileas_xdsl.dialects.extensions.struct_places import member_of
+from tileas_xdsl.dialects.extensions.llvm_values import member_of
 from tileas_xdsl.dialects.upstream import address_space, pointer_type
 from tileas_xdsl.transforms.to_llvm.rule_table import RuleTable
 

@@ -14,8 +14,7 @@ from xdsl.dialects.builtin import VectorType, i32
 from xdsl.ir import Attribute, SSAValue
 
 from tileas_xdsl.analysis.threads.tiles import Tile
-from tileas_xdsl.dialects.extensions.llvm_values import ExtractElementOp
-from tileas_xdsl.dialects.extensions.struct_places import member_of
+from tileas_xdsl.dialects.extensions.llvm_values import ExtractElementOp, member_of
 from tileas_xdsl.dialects.nvvm.warp_matrix import LdMatrixOp, StMatrixOp
 from tileas_xdsl.layouts import f2
 from tileas_xdsl.layouts.access import LaneAccess

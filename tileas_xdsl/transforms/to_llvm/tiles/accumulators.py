@@ -15,7 +15,7 @@ from xdsl.dialects.llvm import UndefOp
 from xdsl.ir import Operation, SSAValue
 
 from tileas_xdsl.analysis.threads.tiles import Tile
-from tileas_xdsl.dialects.extensions.struct_places import member_of, with_member
+from tileas_xdsl.dialects.extensions.llvm_values import member_of, with_member
 from tileas_xdsl.dialects.nv_tileas.layout import form_of
 from tileas_xdsl.layouts.distributed import REGISTER
 from tileas_xdsl.layouts.forms import Mma

@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from tileas_xdsl.analysis.threads.products import is_of_warpgroup
 from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
-from tileas_xdsl.dialects.extensions.struct_places import member_of
+from tileas_xdsl.dialects.extensions.llvm_values import member_of
 from tileas_xdsl.dialects.nv_tileaa.attributes import Signedness
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileas.layout import form_of
