@@ -10,8 +10,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Operation
 
 from tests.support.ir import parse
-from tileas_xdsl.checker.decisions.limits import Limits
-from tileas_xdsl.checker.decisions.signs import never_negative
+from tileas_xdsl.checker.decisions.limits import Limits, never_negative
 from tileas_xdsl.machine.arguments import argument_at, find_function
 
 OPS: Mapping[str, Callable[[int, int], int]] = {

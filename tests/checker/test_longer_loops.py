@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.ir import parse
 from tileas_xdsl.checker.verdict.checking import check
-from tileas_xdsl.checker.verdict.longer_loops import TurnsOfLoops
+from tileas_xdsl.checker.verdict.long_loops import TurnsOfLoops
 from tileas_xdsl.checker.verdict.report import Report, Verdict
 from tileas_xdsl.machine.arguments import find_function
 

@@ -1,5 +1,5 @@
 """
-A product of a turn and a count is what has been counted so far (`verdict.running_totals`): the copy computes the same,
+A product of a turn and a count is what has been counted so far (`verdict.flat_nests`): the copy computes the same,
 and programs that are right by such products are proved.
 """
 
@@ -15,7 +15,7 @@ from tests.checker.nest_programs import PARTS, nest
 from tests.checker.test_traps_of_nests import ARRIVE, assert_found, assert_proved, at_place, reason_against, where
 from tests.support.ir import parse
 from tileas_xdsl.checker.verdict.checking import check
-from tileas_xdsl.checker.verdict.running_totals import with_running_totals
+from tileas_xdsl.checker.verdict.flat_nests import with_running_totals
 from tileas_xdsl.machine.arguments import find_function
 from tileas_xdsl.machine.running import run
 

@@ -1,4 +1,4 @@
-"""Values carried through structured control flow (`transforms/rewriting/carried_values.py`), by itself."""
+"""Values carried through structured control flow (`transforms/rewriting/structure.py`), by itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from tests.support.ir import parse, print_custom
 from tileas_xdsl.analysis.dominance import verify_dominance
-from tileas_xdsl.transforms.rewriting.carried_values import Names, carry_through
+from tileas_xdsl.transforms.rewriting.structure import Names, carry_through
 
 FUNCTION = """
 func.func @f(%n: index, %c: i1, %x: f32) -> index {{

@@ -15,8 +15,8 @@ from tests.triton.test_pairs import module_of, text_of
 from tileas_xdsl.checker.verdict.bound_formulas import formula_of, number_of, turns_of
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.counted_turns import counted
-from tileas_xdsl.checker.verdict.idle_parts import early_returns
 from tileas_xdsl.checker.verdict.report import Report, Verdict
+from tileas_xdsl.checker.verdict.steering import early_returns
 from tileas_xdsl.checker.verdict.turn_conditions import conditions_on
 from tileas_xdsl.machine.arguments import find_function
 

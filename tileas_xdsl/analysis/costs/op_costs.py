@@ -149,7 +149,7 @@ def shape_of(type_: Attribute) -> tuple[int, ...]:
 def access_costs(touched: Mapping[str, int], table: TimingTable, conflicts: int = 0) -> list[Cost]:
     """
     The cost of an agent's own accesses: `touched` bytes by memory space, one after the other, and the cycles of bank
-    `conflicts` in shared memory (`bank_conflicts.py`).
+    `conflicts` in shared memory (`layouts.banks`).
     """
     costs: list[Cost] = []
     for space, size in touched.items():

@@ -1,5 +1,6 @@
 """
-Upper limits of numbers, whatever the loops do: what the text says of the last place that an index comes to.
+Limits of numbers, whatever the loops do: what the text says of the last place that an index comes to, and which numbers
+are never negative.
 
     scf.for %t = %c0 to %c1024 {                  %t is at most 1023
       %row   = arith.divui %t, %c8                at most 127
@@ -9,22 +10,113 @@ Upper limits of numbers, whatever the loops do: what the text says of the last p
 States do not say how far a nest has come, and so not whether an index that moves on stays inside of an array that
 ends. Constant bounds, remainders, masks and minima do: they hold in every call, at every turn. An argument has no
 limit, and neither has what a loop counts without end.
+
+Never negative are constants and counts, and what is computed from such by sums, products, quotients and remainders.
+That they do not overflow is assumed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from xdsl.dialects import arith, llvm, scf
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 
 from tileas_xdsl.analysis.induction import constant_integer
-from tileas_xdsl.checker.decisions.open_loops import integers_in
+from tileas_xdsl.checker.decisions.open_loops import integers_in, names_at
 from tileas_xdsl.checker.decisions.origins import behind_captures
-from tileas_xdsl.checker.decisions.signs import carriers_of, sources_of
 from tileas_xdsl.checker.proof.shifts import MOST_TURNS
+from tileas_xdsl.interfaces import AgentLikeOpInterface
 from tileas_xdsl.machine.arguments import is_integer_scalar
 from tileas_xdsl.machine.core.values import bit_width
+
+FROM_ALL = (
+    arith.AddiOp,
+    arith.MuliOp,
+    arith.DivUIOp,
+    arith.DivSIOp,
+    arith.FloorDivSIOp,
+    arith.CeilDivSIOp,
+    arith.CeilDivUIOp,
+    arith.RemSIOp,
+    arith.RemUIOp,
+    arith.MinSIOp,
+    arith.MinUIOp,
+    arith.ShRUIOp,
+    arith.ShRSIOp,
+    arith.ShLIOp,
+    arith.OrIOp,
+    arith.XOrIOp,
+    arith.IndexCastOp,
+    arith.ExtUIOp,
+    arith.ExtSIOp,
+    llvm.AddOp,
+    llvm.MulOp,
+    llvm.UDivOp,
+    llvm.SDivOp,
+    llvm.URemOp,
+    llvm.SRemOp,
+    llvm.ShlOp,
+    llvm.LShrOp,
+    llvm.AShrOp,
+    llvm.OrOp,
+    llvm.XOrOp,
+    llvm.ZExtOp,
+    llvm.SExtOp,
+)
+"""Ops whose result is not negative if no operand is."""
+FROM_ANY = (arith.AndIOp, arith.MaxSIOp, llvm.AndOp)
+"""Ops whose result is not negative if one operand is not."""
+
+
+def never_negative(body: Region, counts: Iterable[SSAValue]) -> frozenset[SSAValue]:
+    """The integers of the function that are never negative, given that `counts` are not. The greatest such set."""
+    found = {value for value in integers_in(body)}
+    counted = set(counts)
+    sources = sources_of(found)
+    changed = True
+    while changed:
+        bad = [value for value in found if value not in counted and not _holds(value, sources, found)]
+        found.difference_update(bad)
+        changed = bool(bad)
+    return frozenset(found)
+
+
+def sources_of(values: Iterable[SSAValue]) -> Mapping[SSAValue, list[SSAValue]]:
+    """Name -> the values that are carried to it."""
+    sources: dict[SSAValue, list[SSAValue]] = {}
+    for value in values:
+        for use in value.uses:
+            for name in names_at(use):
+                sources.setdefault(name, []).append(value)
+    return sources
+
+
+def _holds(value: SSAValue, sources: Mapping[SSAValue, Sequence[SSAValue]], found: set[SSAValue]) -> bool:
+    if isinstance(value, BlockArgument) and isinstance(loop := value.block.parent_op(), scf.ForOp) and value.index == 0:
+        return loop.lb in found and (step := constant_integer(loop.step)) is not None and step > 0
+    op = value.owner
+    if isinstance(op, Operation):
+        constant = constant_integer(value)
+        if constant is not None:
+            return constant >= 0
+        if isinstance(op, FROM_ANY):
+            return any(operand in found for operand in op.operands)
+        if isinstance(op, FROM_ALL):
+            return all(operand in found for operand in op.operands)
+    carried = sources.get(value)
+    return bool(carried) and len(carried) == carriers_of(value) and all(source in found for source in carried)
+
+
+def carriers_of(value: SSAValue) -> int:
+    """How many values are carried to `value`, as far as control flow is structured; -1 where that is not known."""
+    if isinstance(value, BlockArgument):
+        parent = value.block.parent_op()
+        if isinstance(parent, scf.ForOp):
+            return 2
+        return 1 if parent is not None and AgentLikeOpInterface.of(parent) is not None else -1
+    return 2 if isinstance(value.owner, scf.ForOp | scf.IfOp | arith.SelectOp) else -1
+
 
 LARGEST = (1 << 31) - 1
 """Numbers that may be larger have no limit: 32 bits overflow, and an index has at least as many."""

@@ -21,10 +21,9 @@ from xdsl.ir import Operation, Region, SSAValue
 
 from tileas_xdsl.checker.decisions.demand import demand
 from tileas_xdsl.checker.decisions.graph import Explorer, Graph, TooManyStatesError, WentWrongError, Word
-from tileas_xdsl.checker.decisions.limits import Limits, may_overflow
+from tileas_xdsl.checker.decisions.limits import Limits, may_overflow, never_negative
 from tileas_xdsl.checker.decisions.open_loops import OpenLoops, open_loops
 from tileas_xdsl.checker.decisions.segments import Findings, check_visits
-from tileas_xdsl.checker.decisions.signs import never_negative
 from tileas_xdsl.checker.decisions.steered_run import PutAside, ReachedParts, SteeredRun
 from tileas_xdsl.checker.decisions.thresholds import Thresholds, thresholds
 from tileas_xdsl.checker.proof.outcomes import NeverProvedError, NoProofError, SuspicionError

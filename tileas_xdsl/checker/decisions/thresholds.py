@@ -33,9 +33,9 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 
 from tileas_xdsl.analysis.induction import constant_integer
+from tileas_xdsl.checker.decisions.limits import sources_of
 from tileas_xdsl.checker.decisions.open_loops import integers_in, names_at
 from tileas_xdsl.checker.decisions.origins import ADDITIONS, SUMS, WIDENING
-from tileas_xdsl.checker.decisions.signs import sources_of
 from tileas_xdsl.machine.core.moving_numbers import LEAST_WIDTH
 from tileas_xdsl.machine.core.values import bit_width
 

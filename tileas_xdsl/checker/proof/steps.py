@@ -1,11 +1,16 @@
 """
 One step in several executions: it must do the same in all of them, and its operands and results must move on in a way
 that goes on for ever (`shifts`).
+
+Operands of an op with side effects that may move on from turn to turn are indices that an address is computed from,
+stages of a ring, data that is stored, and what is only passed on to a region or a function. Each op says so itself
+(`machine.core.op_facts`).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Collection, Sequence
 from math import inf
 from typing import Any, Protocol
@@ -15,7 +20,6 @@ from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import Attribute, Operation
 
 from tileas_xdsl.checker.proof.array_bounds import ArrayRoom
-from tileas_xdsl.checker.proof.moving_operands import positions_that_may_move
 from tileas_xdsl.checker.proof.recorded_run import TakenStep
 from tileas_xdsl.checker.proof.shifts import Growth, overflows_at
 from tileas_xdsl.machine.core.agents import Step
@@ -23,11 +27,23 @@ from tileas_xdsl.machine.core.happens_before import Access
 from tileas_xdsl.machine.core.meaning import Kind, facts_of
 from tileas_xdsl.machine.core.memory import MemoryObject, View
 from tileas_xdsl.machine.core.moving_numbers import IrregularError, Moving, selected
-from tileas_xdsl.machine.core.op_facts import Tells
+from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND, Tells, operands_called
 from tileas_xdsl.machine.core.threads.hardware import PerThread
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.tiles.pointers import Pointer
 from tileas_xdsl.machine.tiles.tiled_views import TiledView
+
+
+def positions_that_may_move(op: Operation) -> frozenset[int]:
+    """The numbers of the operands of `op` that may differ from turn to turn."""
+    groups = facts_of(op).may_move
+    if groups == EVERY_OPERAND:
+        return frozenset(range(len(op.operands)))
+    named = Counter(operand for group in groups for operand in operands_called(op, group))
+    used = Counter(op.operands)
+    # A value that the op also uses in another way must stay.
+    return frozenset(n for n, operand in enumerate(op.operands) if named[operand] == used[operand])
+
 
 PLACES = (Pointer, View)
 

@@ -22,9 +22,8 @@ from tileas_xdsl.machine.core.standings import Position, Standing
 from tileas_xdsl.machine.meanings.memref import EndOnStack
 from tileas_xdsl.machine.meanings.scf import WhileTurn
 from tileas_xdsl.machine.parts.divergence import Arms
-from tileas_xdsl.machine.parts.divergent_jumps import JumpSides
-from tileas_xdsl.machine.parts.forks import Seat
-from tileas_xdsl.machine.parts.jumps import BlockTurn, run_from_head
+from tileas_xdsl.machine.parts.jumps import BlockTurn, JumpSides, run_from_head
+from tileas_xdsl.machine.parts.tasks import Seat
 
 
 @draws_thing(Agent)

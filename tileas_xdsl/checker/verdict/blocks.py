@@ -24,7 +24,7 @@ from tileas_xdsl.checker.verdict.loop_bounds import deciding_uses
 from tileas_xdsl.machine.arguments import argument_names, is_integer_scalar
 from tileas_xdsl.machine.core.meaning import facts_of
 from tileas_xdsl.machine.core.moving_numbers import unchanged
-from tileas_xdsl.machine.core.threads.crossing import crosses_blocks
+from tileas_xdsl.machine.core.threads.cluster_calls import crosses_blocks
 
 MOST_BLOCKS = 4
 """Extents that are tried go from 1 to this, ids from 0 on below it: fewer where that gives too many combinations."""

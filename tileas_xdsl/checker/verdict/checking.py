@@ -25,8 +25,7 @@ from tileas_xdsl.checker.verdict.cases import Case, OutOfTime, Tell
 from tileas_xdsl.checker.verdict.checking_turns import check_turns
 from tileas_xdsl.checker.verdict.collector import seldom_collecting
 from tileas_xdsl.checker.verdict.deciding import Assumptions, Subject
-from tileas_xdsl.checker.verdict.long_loops import generalised
-from tileas_xdsl.checker.verdict.longer_loops import short_loops, try_longer_loops
+from tileas_xdsl.checker.verdict.long_loops import generalised, short_loops, try_longer_loops
 from tileas_xdsl.checker.verdict.loop_bounds import bounding_arguments, made_up_extent, switching_arguments
 from tileas_xdsl.checker.verdict.over_waits import look_for_over_waits
 from tileas_xdsl.checker.verdict.preconditions import Numbers, Precondition, left_by, numbers_of, parse_preconditions

@@ -38,14 +38,15 @@ from tileas_xdsl.checker.verdict.bound_formulas import (
     leaves_of,
     turns_of,
 )
-from tileas_xdsl.checker.verdict.idle_parts import (
+from tileas_xdsl.checker.verdict.steering import (
     early_returns,
     idle_branches,
     idle_uses,
+    is_number,
     leave_out_early_returns,
+    steers,
     take_idle_branches,
 )
-from tileas_xdsl.checker.verdict.steering import is_number, steers
 from tileas_xdsl.checker.verdict.turn_conditions import TurnCondition, conditions_on
 from tileas_xdsl.dialects.triton.partitions import WarpSpecializePartitionsOp
 from tileas_xdsl.dialects.triton.tt import FuncOp

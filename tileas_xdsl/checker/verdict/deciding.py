@@ -52,14 +52,13 @@ from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.calling import execute, execute_on
 from tileas_xdsl.machine.core.code import Code
-from tileas_xdsl.machine.core.conflicts import violation_of_conflict
+from tileas_xdsl.machine.core.conflicts import deadlock_of, violation_of_conflict
 from tileas_xdsl.machine.core.deadline import NO_DEADLINE, Deadline, TimeUpError
 from tileas_xdsl.machine.core.evidence import Unordered
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.opaque_numbers import Grid, OpaqueNumber, PartsOfArrays, SumOfIds
 from tileas_xdsl.machine.core.orders import Lazy, Order, Random
-from tileas_xdsl.machine.core.standstill import deadlock_of
 from tileas_xdsl.machine.core.values import element_type
 from tileas_xdsl.machine.core.violations import (
     MistakeError,

@@ -7,10 +7,13 @@ Over-waits, waits that are stronger than the program needs: each is weakened by 
 Each trial is the whole function at every trip count that was executed: a wait is too strong only if no access, no other
 wait and no end of a buffer relies on it. The count of a wait is raised by one as long as that stays right; a wait for a
 token is left out. What goes right at these trip counts is then proved for every one, as the function itself is: a ring
-of 12 slots needs its wait from trip count 13 on. Without such a proof nothing is said.
-That a wait can go is said once the program without it was judged like any program, by all rules, and is safe.
-Waits for phases of barriers and stages of pipelines are not judged: they synchronise agents. A wait that a compiler put
-in is named as such (`waits_of_programs`).
+of 12 slots needs its wait from trip count 13 on. Without such a proof nothing is said. That a wait can go is said once
+the program without it was judged like any program, by all rules, and is safe. Waits for phases of barriers and stages
+of pipelines are not judged: they synchronise agents. A wait that a compiler put in is named as such.
+
+    x = tl.load(a)            ttg.async_copy_global_to_local ..  loc("kernel.py":7:9)      the compiler's:
+                              ttg.async_wait {num = 2}           loc("kernel.py":7:9)      made for the load
+    async_copy.wait_group(1)  ttg.async_wait {num = 1}           loc("kernel.py":12:5)     the user's: its own place
 """
 
 from __future__ import annotations
@@ -24,9 +27,10 @@ from xdsl.ir import Operation, Region
 
 from tileas_xdsl.checker.verdict.cases import Case
 from tileas_xdsl.checker.verdict.proving import is_proved_with
-from tileas_xdsl.checker.verdict.waits_of_programs import function_without, is_put_in_by_compiler
 from tileas_xdsl.diagnostics import location_of, op_name
+from tileas_xdsl.interfaces import enclosing_function
 from tileas_xdsl.machine.core.calling import execute
+from tileas_xdsl.machine.core.meaning import Kind, meaning_of
 from tileas_xdsl.machine.core.orders import Lazy
 from tileas_xdsl.machine.core.violations import BlockDependentError, UndecidedError, UnsupportedError
 from tileas_xdsl.machine.core.what_if import Relaxation, WhatIf
@@ -36,6 +40,54 @@ from tileas_xdsl.targets.cycles import timing_table
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.execution import Machine
+
+
+def function_without(function: Operation, body: Region, wait: Operation) -> tuple[Operation, Region] | None:
+    """
+    A copy of `function` and of its `body`, in a copy of what is around it, in which `wait` is absent. What it passes on
+    is handed over directly. None if its results are something else that is used: then no program is without it.
+    """
+    root = _root_of(function)
+    copy = root.clone()
+    copies = dict(zip(root.walk(), copy.walk(), strict=True))
+    absent = copies[wait]
+    for number, result in enumerate(absent.results):
+        passed_on = absent.operands[number : number + 1]
+        if passed_on and passed_on[0].type == result.type:
+            result.replace_all_uses_with(passed_on[0])
+        elif result.first_use is not None:
+            return None
+    absent.detach()
+    absent.erase()
+    copied = copies[function]
+    return copied, copied.regions[function.regions.index(body)]
+
+
+def _root_of(op: Operation) -> Operation:
+    while (above := op.parent_op()) is not None:
+        op = above
+    return op
+
+
+def is_put_in_by_compiler(wait: Operation) -> bool:
+    """
+    Whether a compiler put `wait` in: it has no place in a source, or that of another op for which it was put in.
+    """
+    function = enclosing_function(wait)
+    if function is None:
+        return False
+    place = location_of(wait)
+    others = [op for op in function.walk() if op is not wait and op.name != wait.name]
+    if place is None:
+        return any(location_of(op) is not None for op in others)
+    return any(location_of(op) == place and _does_something(op) for op in others)
+
+
+def _does_something(op: Operation) -> bool:
+    """Whether `op` is more than a number that a call needs."""
+    meaning = meaning_of(op)
+    return meaning is None or meaning.kind not in (Kind.PURE, Kind.TERMINATOR)
+
 
 MOST_WAITS = 64
 """The largest number of waits of one function that are judged."""

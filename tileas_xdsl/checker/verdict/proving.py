@@ -19,12 +19,11 @@ from tileas_xdsl.checker.proof.shifts import MOST_TURNS, near_power
 from tileas_xdsl.checker.verdict.answers import Unguided
 from tileas_xdsl.checker.verdict.blocks import PROGRAMS, TURNS
 from tileas_xdsl.checker.verdict.cases import Case
-from tileas_xdsl.checker.verdict.flat_nests import with_flat_nests
+from tileas_xdsl.checker.verdict.flat_nests import with_flat_nests, with_running_totals
 from tileas_xdsl.checker.verdict.long_loops import LONG, constant_bounds
 from tileas_xdsl.checker.verdict.loop_bounds import has_loops_as_long_as_others, made_up_extent
 from tileas_xdsl.checker.verdict.preconditions import as_called
 from tileas_xdsl.checker.verdict.report import Report, span
-from tileas_xdsl.checker.verdict.running_totals import with_running_totals
 from tileas_xdsl.checker.verdict.suspicions import confirm
 from tileas_xdsl.machine.arguments import DYNAMIC_EXTENT, argument_at, argument_names
 from tileas_xdsl.machine.core.assumptions import BELOW_OVERFLOW, NONE_OVERFLOWS
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
     from tileas_xdsl.checker.proof.recorded_run import RecordedRun
 
 STEPS_OF_PROOFS = 2_000_000
-"""Steps after which one execution of a proof is given up: the trip count may be large (`far_trip_counts`)."""
+"""Steps after which one execution of a proof is given up: the trip count may be large (`proof.induction`)."""
 
 
 def check_every_trip_count(case: Case, counts: Sequence[int]) -> None:

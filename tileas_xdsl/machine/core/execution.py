@@ -25,6 +25,7 @@ from tileas_xdsl.machine.core.assumptions import CAPTURED_AT_ISSUE, ONLY_COMPUTE
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Touch
 from tileas_xdsl.machine.core.code import Code
 from tileas_xdsl.machine.core.conflicts import (
+    deadlock_of,
     kind_of_conflict,
     violation_of_access_to_object,
     violation_of_conflict,
@@ -42,7 +43,6 @@ from tileas_xdsl.machine.core.opaque_numbers import ONE_BLOCK, Grid
 from tileas_xdsl.machine.core.orders import Order
 from tileas_xdsl.machine.core.questions import MOST_REFUSALS, Guide, hoping
 from tileas_xdsl.machine.core.standings import Standing
-from tileas_xdsl.machine.core.standstill import deadlock_of
 from tileas_xdsl.machine.core.state import Parts, SharedPart, SharedPartT
 from tileas_xdsl.machine.core.threads.slices import constants_of, operands_around, slice_around
 from tileas_xdsl.machine.core.trace import Happening, Trace

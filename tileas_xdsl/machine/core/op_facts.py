@@ -52,7 +52,7 @@ class TakesPerThread(Enum):
 
 
 class Crosses(Enum):
-    """How an op reaches into other blocks of its cluster (`machine.core.threads.crossing`)."""
+    """How an op reaches into other blocks of its cluster (`machine.core.threads.cluster_calls`)."""
 
     NO = auto()
     BY_RANK = auto()

@@ -14,8 +14,7 @@ from tileas_xdsl.machine.core.meaning import effect, jump
 from tileas_xdsl.machine.core.standings import Answer
 from tileas_xdsl.machine.core.values import UNKNOWN, unsigned
 from tileas_xdsl.machine.core.violations import MistakeError
-from tileas_xdsl.machine.parts.divergent_jumps import branch_to
-from tileas_xdsl.machine.parts.jumps import jump_to
+from tileas_xdsl.machine.parts.jumps import branch_to, jump_to
 
 
 @jump(cf.BranchOp, may_move=("arguments",))

@@ -40,9 +40,8 @@ from tileas_xdsl.machine.meanings.arith import dense_array
 from tileas_xdsl.machine.parts import atomics
 from tileas_xdsl.machine.parts.atomics import words
 from tileas_xdsl.machine.parts.calls import call_symbol
-from tileas_xdsl.machine.parts.divergent_jumps import branch_to
 from tileas_xdsl.machine.parts.globals import global_object
-from tileas_xdsl.machine.parts.jumps import jump_to
+from tileas_xdsl.machine.parts.jumps import branch_to, jump_to
 from tileas_xdsl.machine.parts.tensor_memory import tensor_memory
 from tileas_xdsl.machine.tiles.llvm_types import element_offset, size_and_alignment, space_of, typed_view
 from tileas_xdsl.machine.tiles.pointers import BYTE, Addresses, Pointer, byte_object

@@ -4,7 +4,7 @@ the instructions that they lower to).
 
 An agent is one thread here (see `ttg`): `arrive_barrier` arrives with its count and not once a thread, for one thread
 of many does. What an asynchronous access needs of proxy fences the compiler puts in, within an agent
-(`parts.compiler_fences`); a barrier needs none where it is made.
+(`parts.instructions.proxy_fences`); a barrier needs none where it is made.
 """
 
 from __future__ import annotations
@@ -48,10 +48,9 @@ from tileas_xdsl.machine.parts.barriers import (
     wait_for_parity,
 )
 from tileas_xdsl.machine.parts.blocks_alone import bytes_of_block, must_be_alone, must_hold_own_barrier
-from tileas_xdsl.machine.parts.compiler_fences import fenced_by_compiler
 from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, arrive_behind_copies
 from tileas_xdsl.machine.parts.instructions.bulk_copies import commit_stores, start_load, start_store, wait_for_stores
-from tileas_xdsl.machine.parts.instructions.proxy_fences import fence_proxies
+from tileas_xdsl.machine.parts.instructions.proxy_fences import fence_proxies, fenced_by_compiler
 from tileas_xdsl.machine.parts.instructions.warpgroup_products import (
     commit_warpgroup_products,
     start_warpgroup_product,

@@ -34,8 +34,7 @@ from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.meaning import Kind
 from tileas_xdsl.machine.core.memory import View
-from tileas_xdsl.machine.core.orders import Order, Pauses
-from tileas_xdsl.machine.core.timekeeper import TimeKeeper
+from tileas_xdsl.machine.core.orders import Order, Pauses, TimeKeeper
 from tileas_xdsl.machine.time.costs import bytes_of, bytes_under, own_cost, product_cost, work_cost
 from tileas_xdsl.targets.timing import TimingTable
 

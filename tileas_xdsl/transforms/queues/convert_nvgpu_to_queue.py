@@ -47,7 +47,7 @@ from tileas_xdsl.dialects.nvgpu import (
     DeviceAsyncWaitOp,
 )
 from tileas_xdsl.interfaces import functions_in
-from tileas_xdsl.transforms.rewriting.value_removal import CARRIERS, remove_values
+from tileas_xdsl.transforms.rewriting.structure import CARRIERS, remove_values
 
 
 @dataclass

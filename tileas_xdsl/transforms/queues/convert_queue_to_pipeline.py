@@ -28,8 +28,7 @@ from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.async_queue import CommitOp, WaitOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumeOneOp, CreatePipelineOp, PipelineYieldOp, ProduceOneOp
 from tileas_xdsl.transforms.queues.followable_queues import dissolve, functions_with_queues, require_followable
-from tileas_xdsl.transforms.rewriting.guards import condition_of
-from tileas_xdsl.transforms.rewriting.index_arithmetic import IndexBuilder
+from tileas_xdsl.transforms.rewriting.index_arithmetic import IndexBuilder, condition_of
 
 ANY_NUMBER = 1 << 10
 """As many groups as this, or more, are any number."""

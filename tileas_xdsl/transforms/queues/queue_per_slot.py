@@ -35,8 +35,8 @@ from tileas_xdsl.analysis.value_range import ValueRanges
 from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.async_queue import BlockOp, CommitOp, QueueScope, ScopeOp, WaitOp
 from tileas_xdsl.transforms.queues.followable_queues import dissolve, functions_with_queues, require_followable
-from tileas_xdsl.transforms.rewriting.carried_values import carry_through
 from tileas_xdsl.transforms.rewriting.index_arithmetic import IndexBuilder
+from tileas_xdsl.transforms.rewriting.structure import carry_through
 
 MAX_SLOTS = 64
 """How many queues one may become."""

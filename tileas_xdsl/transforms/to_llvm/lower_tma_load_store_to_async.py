@@ -51,7 +51,7 @@ from tileas_xdsl.dialects.nv_tileas.tma import MakeTiledTmaDescOp, TiledTmaLoadO
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, CreateNoneOp
 from tileas_xdsl.dialects.tensor_maps import TensorMap, TensorMapError
 from tileas_xdsl.dialects.tiles.functions import KernelFunction
-from tileas_xdsl.transforms.rewriting.carried_values import carry_through
+from tileas_xdsl.transforms.rewriting.structure import carry_through
 from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import is_stored_by_tma, map_of
 
 HOST_COUNT, DEVICE_COUNT = "tmaHostNum", "tmaDeviceNum"

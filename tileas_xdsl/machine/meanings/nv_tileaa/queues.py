@@ -43,9 +43,9 @@ from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.nv_tileas.pipelines import make_ring
 from tileas_xdsl.machine.parts import rings
-from tileas_xdsl.machine.parts.forks import fork_and_join
 from tileas_xdsl.machine.parts.rings import Payload, Ring, SourceQueue, StageIndex, StageToken, source_value
 from tileas_xdsl.machine.parts.shared_storage import overlay
+from tileas_xdsl.machine.parts.tasks import fork_and_join
 from tileas_xdsl.machine.tiles.tiles import read_tile
 
 terminators(QueueYieldOp)

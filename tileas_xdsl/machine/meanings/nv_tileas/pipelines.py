@@ -57,8 +57,8 @@ from tileas_xdsl.machine.core.violations import MistakeError, UnsupportedError
 from tileas_xdsl.machine.meanings.nv_tileas.tokens import as_token
 from tileas_xdsl.machine.parts import rings
 from tileas_xdsl.machine.parts.barriers import promise_arrival
-from tileas_xdsl.machine.parts.forks import fork_and_join, inherited
 from tileas_xdsl.machine.parts.rings import OpenStages, Payload, Ring, Rings, StageIndex, StageToken
+from tileas_xdsl.machine.parts.tasks import fork_and_join, inherited
 
 terminators(PipelineYieldOp, may_move=EVERY_OPERAND)
 

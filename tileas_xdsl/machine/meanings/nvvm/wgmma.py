@@ -12,7 +12,7 @@ accumulator, then k = 0, 1, 2, ..., each sum rounded to f32. tf32 is read as f32
 it.
 
 Registers that `wgmma` adds to need a `wgmma.fence` before the first product, after ordinary instructions have touched
-the result of an earlier one, and behind the op that gives an accumulator its name (`written_registers`). Which
+the result of an earlier one, and behind the op that gives an accumulator its name (`register_works`). Which
 instructions write the registers no IR says, since a value has no registers: that they stand where that op does is
 assumed, and the verdict says so.
 """

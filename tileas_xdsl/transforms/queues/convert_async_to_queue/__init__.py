@@ -37,7 +37,7 @@ from tileas_xdsl.transforms.queues.convert_async_to_queue.tasks import (
     read_tokens,
     work_of,
 )
-from tileas_xdsl.transforms.rewriting.value_removal import remove_values
+from tileas_xdsl.transforms.rewriting.structure import remove_values
 
 
 def first_free_queues(plans: dict[Operation, ConversionPlan], module: Operation) -> dict[Operation, int]:

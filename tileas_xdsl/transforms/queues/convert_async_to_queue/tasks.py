@@ -32,7 +32,7 @@ from tileas_xdsl.dialects.async_queue import CommitOp, QueueScope, WaitOp
 from tileas_xdsl.dialects.async_region import CopyOp
 from tileas_xdsl.interfaces import AgentLikeOpInterface, AsyncOpInterface, AsyncRegionOpInterface, FunctionOpInterface
 from tileas_xdsl.transforms.queues.convert_async_to_queue.bodies import verify_body
-from tileas_xdsl.transforms.rewriting.value_removal import CARRIERS
+from tileas_xdsl.transforms.rewriting.structure import CARRIERS
 
 COPIES: dict[type[Operation], Callable[[Operation], Operation]] = {
     CopyOp: lambda op: memref.CopyOp(*_ends_of_copy(op)),

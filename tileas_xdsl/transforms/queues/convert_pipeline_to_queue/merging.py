@@ -20,7 +20,7 @@ from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.tile_turns import T
 from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.turn_numbers import iterators_of, names_of
 from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.two_agents import Crossing, TwoAgents, bounds_of
 from tileas_xdsl.transforms.rewriting.index_arithmetic import IndexBuilder
-from tileas_xdsl.transforms.rewriting.value_removal import remove_values
+from tileas_xdsl.transforms.rewriting.structure import remove_values
 
 
 class Merging:

@@ -16,7 +16,7 @@ Make annotated loops into asynchronous software pipelines (TVM RFC 0077).
          = array<i64: 0>}                            // Epilogue
                                                      async_queue.wait 0, 0 { C[15] = B[1] }
 
-`components.py` brings the body into shape, `plan.py` decides (`buffers.py`, `legality.py`, and the arithmetic of
+`components.py` brings the body into shape, `plan.py` decides (`buffers.py`, and the arithmetic of
 `scheduling/async_pipeline`), `emission.py` carries the plan out through the loop expander. All work is done on drafts
 of the functions, which take their places when everything went well: a refusal leaves the module as it was.
 

@@ -29,7 +29,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.dialects.async_queue import BlockOp, QueueScope, WaitOp
 from tileas_xdsl.transforms.queues.inject_software_pipeline.own_commits import commits_in, commits_of
-from tileas_xdsl.transforms.rewriting.carried_values import carry_through
+from tileas_xdsl.transforms.rewriting.structure import carry_through
 
 LastCounts = Mapping[int, tuple[SSAValue, ...]]
 """For each queue the numbers of groups of the last executions of its component, the latest first."""

@@ -28,9 +28,8 @@ from xdsl.utils.exceptions import PassFailedException
 from tileas_xdsl.analysis.target import capability_for
 from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.transforms.tileas.assign_layouts.agreement import make_agree
-from tileas_xdsl.transforms.tileas.assign_layouts.products import anchor_products
+from tileas_xdsl.transforms.tileas.assign_layouts.products import anchor_products, widen_factors
 from tileas_xdsl.transforms.tileas.assign_layouts.reads import read_first
-from tileas_xdsl.transforms.tileas.assign_layouts.small_factors import widen_factors
 from tileas_xdsl.transforms.tileas.assign_layouts.tiles import assign_tiles, refuse_tiles_without_layout
 
 

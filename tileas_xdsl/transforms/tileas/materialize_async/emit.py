@@ -53,7 +53,7 @@ from tileas_xdsl.dialects.nv_tileas.tokens import (
     TokenToAsyncOp,
 )
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType, PipelineIteratorType, is_token
-from tileas_xdsl.transforms.rewriting.carried_values import carry_through
+from tileas_xdsl.transforms.rewriting.structure import carry_through
 from tileas_xdsl.transforms.tileas.materialize_async.classify import payload_of
 from tileas_xdsl.transforms.tileas.materialize_async.plan import TOKEN_ITER_IDX, CommitPlan, LoopPlan
 from tileas_xdsl.transforms.tileas.materialize_async.sites import Consumed, Produced, Staged, ops_before

@@ -15,8 +15,8 @@ with a `copy` in place of the `shuffle` where registers are only selected, and n
 store that TMA can do (sm_90), the tile stays in shared memory: `alloc_tensor` and `copy`. What is possible, and what it
 costs, follows from the layouts (`layouts/conversion.py`); the first feasible plan by cost is taken.
 
-`query.py` plans, `expand.py` rewrites, `narrow.py` has the bytes of narrow floats, `carriers.py` carries single bits
-and indices, `tensor_stores.py` stores by TMA.
+`query.py` plans, `expand.py` rewrites and carries single bits and indices, `narrow.py` has the bytes of narrow floats,
+`tensor_stores.py` stores by TMA.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ from tileas_xdsl.diagnostics import Diagnostic, ErrorCollector, Severity, clear_
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
 from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.layouts.conversion import LayoutPlan
-from tileas_xdsl.transforms.tileas.materialize_convert_layout.carriers import carried, needs_carrier
-from tileas_xdsl.transforms.tileas.materialize_convert_layout.expand import expand
+from tileas_xdsl.transforms.tileas.materialize_convert_layout.expand import carried, expand, needs_carrier
 from tileas_xdsl.transforms.tileas.materialize_convert_layout.query import (
     Failure,
     Options,

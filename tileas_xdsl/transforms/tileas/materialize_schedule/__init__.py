@@ -55,7 +55,6 @@ from tileas_xdsl.transforms.tileas.generate_schedule import SCHEDULE, is_analyse
 from tileas_xdsl.transforms.tileas.materialize_schedule.agents import loops_to_peel
 from tileas_xdsl.transforms.tileas.materialize_schedule.crossing import Crossing, ring_of
 from tileas_xdsl.transforms.tileas.materialize_schedule.dissolving import dissolve, plan_dissolution
-from tileas_xdsl.transforms.tileas.materialize_schedule.errors import NoPartitionError
 from tileas_xdsl.transforms.tileas.materialize_schedule.extraction import Extracted, extract
 from tileas_xdsl.transforms.tileas.materialize_schedule.hoisting import hoist_rings
 from tileas_xdsl.transforms.tileas.materialize_schedule.ownership import fills
@@ -72,7 +71,7 @@ from tileas_xdsl.transforms.tileas.materialize_schedule.stages import (
     peel,
 )
 from tileas_xdsl.transforms.tileas.materialize_schedule.unwrapping import unwrap_iterators
-from tileas_xdsl.transforms.tileas.materialize_schedule.warps import WarpPartition, warp_partition
+from tileas_xdsl.transforms.tileas.materialize_schedule.warps import NoPartitionError, WarpPartition, warp_partition
 from tileas_xdsl.transforms.tileas.unspecialized_pipeline import inconsistent_tags
 
 ALIAS = "Alias is not expected here."

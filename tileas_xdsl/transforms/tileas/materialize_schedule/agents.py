@@ -46,8 +46,8 @@ from tileas_xdsl.scheduling.agent_rings import (
 )
 from tileas_xdsl.transforms.tileas.generate_schedule import scheduled_loops
 from tileas_xdsl.transforms.tileas.materialize_schedule.dissolving import require_followed
-from tileas_xdsl.transforms.tileas.materialize_schedule.errors import NoPartitionError
 from tileas_xdsl.transforms.tileas.materialize_schedule.ownership import Ownership, Touches
+from tileas_xdsl.transforms.tileas.materialize_schedule.warps import NoPartitionError
 from tileas_xdsl.transforms.tileas.materialize_schedule.work import leaves_of
 from tileas_xdsl.transforms.tileas.unspecialized_pipeline import ORDER, STAGE
 

@@ -39,7 +39,7 @@ from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.dialects.tiles.traits import is_view
 from tileas_xdsl.scheduling.op_times import memory_space, tile_bytes
-from tileas_xdsl.transforms.tileas.materialize_schedule.errors import NoPartitionError
+from tileas_xdsl.transforms.tileas.materialize_schedule.warps import NoPartitionError
 
 STAGE, ORDER = "stage", "order"
 

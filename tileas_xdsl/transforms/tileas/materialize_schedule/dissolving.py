@@ -43,7 +43,7 @@ from tileas_xdsl.dialects.nv_tileas.types import is_token
 from tileas_xdsl.dialects.tiles.traits import Synchronizes
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.transforms.tileas.materialize_async.plan import NOT_PIPELINABLE, TOKEN_ITER_IDX
-from tileas_xdsl.transforms.tileas.materialize_schedule.errors import NoPartitionError
+from tileas_xdsl.transforms.tileas.materialize_schedule.warps import NoPartitionError
 
 FOLLOWED = ("arith", "math", "memref", "nv_tileaa", "nv_tileas", "scf", "tensor", "ub", "vector")
 """Dialects of which it is known which ops wait for other agents."""

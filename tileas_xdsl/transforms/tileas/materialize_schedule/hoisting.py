@@ -23,7 +23,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.dialects.nv_tileas.pipeline import CreateIteratorOp, CreatePipelineOp
-from tileas_xdsl.transforms.rewriting.carried_values import carry_through
+from tileas_xdsl.transforms.rewriting.structure import carry_through
 
 Around = scf.ForOp | scf.WhileOp | scf.IfOp
 

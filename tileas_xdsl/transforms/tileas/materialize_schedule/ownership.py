@@ -30,7 +30,7 @@ from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp
 from tileas_xdsl.dialects.nv_tileas.types import is_token
 from tileas_xdsl.interfaces import Effect
 from tileas_xdsl.transforms.loops.persistent_loop import ASKS_FOR_A_PROGRAM
-from tileas_xdsl.transforms.tileas.materialize_schedule.errors import NoPartitionError
+from tileas_xdsl.transforms.tileas.materialize_schedule.warps import NoPartitionError
 from tileas_xdsl.transforms.tileas.materialize_schedule.work import ConsumerWork, arms, is_control, leaves_of, two_parts
 
 PRODUCER, CONSUMER = 0, 1

@@ -27,8 +27,8 @@ from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import CreateIteratorOp, CreatePipelineOp
 from tileas_xdsl.transforms.loops.persistent_loop import carried_id, is_persistent_loop
 from tileas_xdsl.transforms.tileas.materialize_schedule.crossing import Crossing, can_cross, crossing_of
-from tileas_xdsl.transforms.tileas.materialize_schedule.errors import NoPartitionError
 from tileas_xdsl.transforms.tileas.materialize_schedule.ownership import Ownership, fills, share_out
+from tileas_xdsl.transforms.tileas.materialize_schedule.warps import NoPartitionError
 from tileas_xdsl.transforms.tileas.materialize_schedule.work import Control, arms, inits_of, is_control, steering
 
 

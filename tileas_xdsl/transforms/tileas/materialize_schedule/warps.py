@@ -3,6 +3,8 @@ How the warps of a block and the registers of a multiprocessor are divided among
 
 A group of four warps (a warpgroup) is the unit in which registers can be handed over (PTX ISA, `setmaxnreg`) and in
 which Hopper's products are issued. A thread has at most 255 registers, a multiprocessor 65,536, a block 32 warps.
+
+A function stays in one agent for the reason that a `NoPartitionError` gives.
 """
 
 from __future__ import annotations
@@ -22,6 +24,14 @@ from tileas_xdsl.targets.warps import (
     block_warps,
     registers_each,
 )
+
+
+class NoPartitionError(Exception):
+    """There is no partition: `reason` says why."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 @dataclass(frozen=True)

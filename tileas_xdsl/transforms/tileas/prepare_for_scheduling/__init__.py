@@ -40,15 +40,16 @@ from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.scheduling.agent_loops import has_agents, loops_of_agents, takes_stages
 from tileas_xdsl.targets.machine_model import MachineModel
 from tileas_xdsl.transforms.tileas.prepare_for_scheduling.atoms import choose_instructions
-from tileas_xdsl.transforms.tileas.prepare_for_scheduling.filled_stages import (
-    plan_filled,
-    rewrite_filled,
-    store_in_stages,
-)
 from tileas_xdsl.transforms.tileas.prepare_for_scheduling.products import issue_products
 from tileas_xdsl.transforms.tileas.prepare_for_scheduling.rings import plan_rings, rewrite_rings
+from tileas_xdsl.transforms.tileas.prepare_for_scheduling.single_steps import (
+    plan_filled,
+    plan_taken,
+    rewrite_filled,
+    rewrite_taken,
+    store_in_stages,
+)
 from tileas_xdsl.transforms.tileas.prepare_for_scheduling.slices import SUB_TILES, slice_products
-from tileas_xdsl.transforms.tileas.prepare_for_scheduling.taken_stages import plan_taken, rewrite_taken
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,8 @@ class PrepareForSchedulingPass(ModulePass):
         products. With `sub-tiles=2`, or where `tileas.max_num_slices_for_non_reduce_axis` on a product asks for it, the
         product and what hangs on it become two of half the rows. Transfers that the target has no TMA for become
         asynchronous copies. With `agents`, what the loops of agents take from rings becomes single steps
-        (`taken_stages.py`), their products are issued and waited for, and each stage that they fill is committed by
-        itself (`filled_stages.py`).
+        (`single_steps.py`), their products are issued and waited for, and each stage that they fill is committed by
+        itself.
 
     Requires
         Verified IR. In a function with an `agent_switch` only the instructions are chosen, and what agents compute is

@@ -30,7 +30,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ProducerCommitOp,
 )
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, FutureWaitOp, ToAsyncOp, TokenToAsyncOp
-from tileas_xdsl.transforms.rewriting.carried_values import carry_through
+from tileas_xdsl.transforms.rewriting.structure import carry_through
 from tileas_xdsl.transforms.tileas.compact_stages import (
     SCHEDULE_TAGS,
     hand_tiles_over,

@@ -37,7 +37,7 @@ from tileas_xdsl.dialects.nv_tileas.slices import ExtractSliceOp, InsertSliceOp
 from tileas_xdsl.dialects.tiles.traits import is_view
 from tileas_xdsl.dialects.tiles.types import extents
 from tileas_xdsl.targets.machine_model import MachineModel, Products
-from tileas_xdsl.transforms.rewriting.carried_values import carry_through
+from tileas_xdsl.transforms.rewriting.structure import carry_through
 from tileas_xdsl.transforms.tileas.layout_rules import EXPANSIONS, REDUCTIONS, is_elementwise, new_axis, splat
 from tileas_xdsl.transforms.tileas.prepare_for_scheduling.halves_behind import plan_behind, store_halves
 
