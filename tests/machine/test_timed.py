@@ -23,8 +23,7 @@ from tileas_xdsl.machine.core.violations import UndecidedError, ViolationKind
 from tileas_xdsl.machine.running import run
 from tileas_xdsl.machine.time.simulated_time import SimulatedClock, Timed
 from tileas_xdsl.machine.time.simulation import TimedRun, simulate, steady_cycles
-from tileas_xdsl.targets.cycles import TABLES, TARGETS, timing_table
-from tileas_xdsl.targets.timing import Rate, TensorCore
+from tileas_xdsl.targets.cycles import TABLES, TARGETS, Rate, TensorCore, timing_table
 
 COPY, COPIED = 64, 64 + 500
 """4 KiB: occupancy of the copy engine, and when the copy is complete."""

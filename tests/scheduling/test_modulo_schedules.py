@@ -13,13 +13,20 @@ import pytest
 from tests.scheduling.test_modulo_bounds import WORKED
 from tests.support.corpora import FULL, corpus, each, sample
 from tests.support.scheduling_problems import mixed_problem, optimum, random_problem
-from tileas_xdsl.scheduling.modulo.arms import COST, FUSE, PERMUTE, RETRY, LoopFacts
+from tileas_xdsl.scheduling.modulo.arms import (
+    COST,
+    FUSE,
+    PERMUTE,
+    RETRY,
+    CostVector,
+    LoopFacts,
+    gallop,
+    least_cap,
+    spill_surcharge,
+)
 from tileas_xdsl.scheduling.modulo.attempt import Attempt
 from tileas_xdsl.scheduling.modulo.bounds import bounds_of
-from tileas_xdsl.scheduling.modulo.cost_vector import CostVector, gallop, least_cap, spill_surcharge
-from tileas_xdsl.scheduling.modulo.decomposed import DECOMPOSED
-from tileas_xdsl.scheduling.modulo.ejection import EJECTION, SMALL
-from tileas_xdsl.scheduling.modulo.placement import EVERY_ARM, place
+from tileas_xdsl.scheduling.modulo.placement import DECOMPOSED, EJECTION, EVERY_ARM, SMALL, place
 from tileas_xdsl.scheduling.modulo.problem import Constraints, ModuloProblem, RingDemand, RingUse, TimedEdge, TimedOp
 from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule, Strategy
 from tileas_xdsl.scheduling.modulo.search import InfeasibleError, SearchLimits, schedule

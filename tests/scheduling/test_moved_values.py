@@ -13,9 +13,9 @@ from tileas_xdsl.scheduling import shared_loops
 from tileas_xdsl.scheduling.modulo.problem import ModuloProblem, TimedEdge, TimedOp
 from tileas_xdsl.scheduling.moved_values import MovedTile, given_cycles, may_move, taken_cycles, with_moves
 from tileas_xdsl.scheduling.shared_loops import TooManyError, dealt_partitions
+from tileas_xdsl.targets.cycles import TimingTable
 from tileas_xdsl.targets.machine_model import SlotUse
 from tileas_xdsl.targets.machine_models import machine_model
-from tileas_xdsl.targets.timing import TimingTable
 from tileas_xdsl.transforms.tileas.generate_schedule import GenerateSchedulePass, plan_module
 
 

@@ -17,8 +17,8 @@ from tests.support.random_problems import random_problem
 from tests.support.scheduled_kernels import KERNELS
 from tests.support.scheduled_loops import after, prepared
 from tests.transforms.test_dealt_loops import attention, chain
+from tileas_xdsl.scheduling.exact.bounds import serial_ii
 from tileas_xdsl.scheduling.exact.checks import ProblemError, check_problem
-from tileas_xdsl.scheduling.exact.horizon import serial_ii
 from tileas_xdsl.scheduling.exact.model import Formulation
 from tileas_xdsl.scheduling.exact.problem import (
     ExactProblem,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tileas_xdsl.scheduling.modulo.row_counts import RowCounts
+from tileas_xdsl.scheduling.modulo.reservation import RowCounts
 
 ROWS = 9
 CHANGES = st.lists(st.tuples(st.integers(0, (1 << ROWS) - 1), st.integers(0, 40)), max_size=8)

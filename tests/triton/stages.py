@@ -26,7 +26,7 @@ from tests.triton.pairs import (
     TRITON_KERNELS,
     pairs,
 )
-from tileas_xdsl.tools.triton_dumps import DumpedModule, modules_in
+from tileas_xdsl.tools.machine_input import DumpedModule, modules_in
 
 
 @dataclass(frozen=True)

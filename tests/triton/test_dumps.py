@@ -15,8 +15,8 @@ import pytest
 from tests.triton.pairs import SIGNATURES
 from tests.triton.test_pairs import text_of
 from tileas_xdsl.tools.errors import InputError
+from tileas_xdsl.tools.machine_input import is_dump, kernels_in
 from tileas_xdsl.tools.main import main
-from tileas_xdsl.tools.triton_dumps import is_dump, kernels_in
 
 HEADER = "// -----// IR Dump Before {}: {} ('builtin.module' operation) //----- //\n"
 PLAIN = ("TritonGPUPipeline", "tritongpu-pipeline{num-stages=3}")

@@ -19,9 +19,8 @@ from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.inputs import full_context, parse_module
-from tileas_xdsl.tools.machine_input import machine_errors
+from tileas_xdsl.tools.machine_input import DumpedModule, machine_errors
 from tileas_xdsl.tools.rendering import Source
-from tileas_xdsl.tools.triton_dumps import DumpedModule
 
 TIMEOUT = 1.0
 """Seconds for each module: what is found is found soon, and no proof is asked for."""

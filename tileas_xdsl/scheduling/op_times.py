@@ -48,9 +48,9 @@ from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, FutureWaitOp
 from tileas_xdsl.dialects.scalars import is_number, packed_bits
 from tileas_xdsl.dialects.tiles.traits import is_view
 from tileas_xdsl.interfaces import EffectResource
+from tileas_xdsl.targets.cycles import TimingTable
 from tileas_xdsl.targets.machine_model import MachineModel, SlotUse
 from tileas_xdsl.targets.machine_models import AGENT
-from tileas_xdsl.targets.timing import TimingTable
 
 MOST_TRIPS = 1 << 12
 """A nested loop of more turns counts as this many."""

@@ -32,7 +32,7 @@ from tileas_xdsl.dialects.scalars import packed_bits
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.scheduling.launches import Traffic
 from tileas_xdsl.scheduling.op_times import tile_bytes
-from tileas_xdsl.targets.timing import TimingTable
+from tileas_xdsl.targets.cycles import TimingTable
 
 Grid = tuple[int, int, int]
 

@@ -37,9 +37,9 @@ from tileas_xdsl.scheduling.modulo.problem import TimedOp
 from tileas_xdsl.scheduling.moved_values import MovedTile, given_cycles, may_move, taken_cycles, with_moves
 from tileas_xdsl.scheduling.op_times import memory_space, tile_bytes
 from tileas_xdsl.scheduling.register_tiles import TilesInRegisters, tiles_in_registers
+from tileas_xdsl.targets.cycles import TimingTable
 from tileas_xdsl.targets.machine_model import SlotUse
 from tileas_xdsl.targets.machine_models import AGENT
-from tileas_xdsl.targets.timing import TimingTable
 from tileas_xdsl.targets.warps import WARP, WARP_GROUP, WORKING_REGISTERS, registers_each
 
 PRODUCER, COMPUTING = 0, 1

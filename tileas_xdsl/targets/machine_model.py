@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from tileas_xdsl.targets.timing import TimingTable
+from tileas_xdsl.targets.cycles import TimingTable
 from tileas_xdsl.targets.warp_timing import WarpTiming
 
 

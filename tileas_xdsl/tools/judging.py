@@ -3,11 +3,14 @@
 
 The judges are those of every program: the checker says whether it is safe for every trip count, the machine what it
 computes under every order, and how long that takes on a target. Nothing is compared with the text of the solution.
+
+An answer may be a pass in a Python file of the user's own: `pass_in(file)` finds it.
 """
 
 from __future__ import annotations
 
 import re
+import runpy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -38,7 +41,31 @@ from tileas_xdsl.tools.exercises import COURSE, REFERENCES, Conditions, Exercise
 from tileas_xdsl.tools.inputs import full_context, read_module, read_text
 from tileas_xdsl.tools.layout import panel_of
 from tileas_xdsl.tools.pass_pipelines import apply_passes, passes_named
-from tileas_xdsl.tools.python_passes import pass_in
+
+
+def pass_in(path: Path) -> ModulePass:
+    """
+    The pass that the file `path` defines, with its default options. The file is executed.
+
+    Raises `InputError` for a file that does not run, and for one that defines no pass or several; `OSError` for one
+    that cannot be read.
+    """
+    path.read_bytes()
+    try:
+        names = runpy.run_path(str(path), run_name="exercise")
+    except SyntaxError as error:
+        raise InputError([f"{path}:{error.lineno}:{error.offset}: error: {error.msg}"]) from None
+    except Exception as error:
+        raise InputError([f"{path}: error: it raises {type(error).__name__}: {error}"]) from None
+    found = [
+        value
+        for value in names.values()
+        if isinstance(value, type) and issubclass(value, ModulePass) and value.__module__ == "exercise"
+    ]
+    if len(found) != 1:
+        raise InputError([f"{path}: error: it defines {len(found)} passes; one is demanded"])
+    return found[0]()
+
 
 SECONDS = 60.0
 """Processor time for one check: generous, so that a verdict does not depend on the computer."""

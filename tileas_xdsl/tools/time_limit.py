@@ -6,11 +6,27 @@ steps for a check, which are the same on every computer.
 from __future__ import annotations
 
 import argparse
-from math import inf
+from math import inf, isfinite
 
 from tileas_xdsl.checker.verdict.checking import STEPS
 from tileas_xdsl.checker.verdict.checking import TIMEOUT as NO_TIMEOUT
-from tileas_xdsl.tools.seconds import NONE, seconds
+
+NONE = "none"
+"""What stands for no limit."""
+
+
+def seconds(text: str) -> float | None:
+    """The time that `text` is; None for `none`. Raises `ArgumentTypeError` for what is no number above 0."""
+    if text == NONE:
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not (isfinite(number) and number > 0):
+        raise argparse.ArgumentTypeError(f"'{text}' is no number of seconds above 0; {NONE} is no limit")
+    return number
+
 
 TIMEOUT = 15.0
 """Seconds of processor time for a run, unless the caller asks for more or for less."""

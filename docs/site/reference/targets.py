@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from docs.site.reference.docstrings import cell
-from tileas_xdsl.targets.cycles import TABLES
-from tileas_xdsl.targets.timing import TimingTable
+from tileas_xdsl.targets.cycles import TABLES, TimingTable
 
 HEAD = """\
 # Targets

@@ -12,9 +12,8 @@ import pytest
 from tests.support import slot_kernels as kernels
 from tests.support.corpora import each
 from tests.support.random_problems import NOT_MONOTONE, random_problem
-from tileas_xdsl.scheduling.exact.bounds import bounds_of
+from tileas_xdsl.scheduling.exact.bounds import bounds_of, serial_ii
 from tileas_xdsl.scheduling.exact.halving import Halving
-from tileas_xdsl.scheduling.exact.horizon import serial_ii
 from tileas_xdsl.scheduling.exact.model import Formulation
 from tileas_xdsl.scheduling.exact.problem import ExactProblem
 from tileas_xdsl.scheduling.exact.result import ExactSchedule

@@ -35,7 +35,7 @@ from tileas_xdsl.layouts.access import accesses
 from tileas_xdsl.layouts.distributed import WARP
 from tileas_xdsl.layouts.moves import is_memory
 from tileas_xdsl.layouts.staging import conflicts
-from tileas_xdsl.targets.timing import TimingTable
+from tileas_xdsl.targets.cycles import TimingTable
 
 TENSOR_CORE = "tensor core"
 LOAD_STORE = "load/store"

@@ -19,7 +19,7 @@ from tileas_xdsl.dialects.scalars import is_number, packed_bits
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.meaning import Kind
 from tileas_xdsl.machine.core.memory import View
-from tileas_xdsl.targets.timing import TimingTable
+from tileas_xdsl.targets.cycles import TimingTable
 
 
 def product_cost(op: Operation, operands: Sequence[Any], table: TimingTable) -> Cost | None:

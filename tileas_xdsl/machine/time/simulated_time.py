@@ -2,7 +2,7 @@
 Simulated time, in cycles: when each agent takes its next step, when each engine is free, and what took how long.
 
 Each agent has a clock, and lanes of its own for arithmetic. An engine serves requests first come, first served: a work
-occupies its engine for its size divided by the engine's rate, and is complete one latency later (`targets.timing`). An
+occupies its engine for its size divided by the engine's rate, and is complete one latency later (`targets.cycles`). An
 agent that makes an access or a product itself waits until it is complete; one that issues asynchronous work goes on.
 
     main          issue | issue | stall on the load ........ | product
@@ -36,7 +36,7 @@ from tileas_xdsl.machine.core.meaning import Kind
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.orders import Order, Pauses, TimeKeeper
 from tileas_xdsl.machine.time.costs import bytes_of, bytes_under, own_cost, product_cost, work_cost
-from tileas_xdsl.targets.timing import TimingTable
+from tileas_xdsl.targets.cycles import TimingTable
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent, Step

@@ -18,10 +18,9 @@ from heapq import heappop, heappush
 from math import inf
 from typing import Any
 
-from tileas_xdsl.machine.warps.barriers import Mbarrier, NamedBarrier, Waiting
 from tileas_xdsl.machine.warps.code import Code
 from tileas_xdsl.machine.warps.costs import StepCost
-from tileas_xdsl.machine.warps.engines import Engines
+from tileas_xdsl.machine.warps.engines import Engines, Mbarrier, NamedBarrier, Waiting
 from tileas_xdsl.machine.warps.program import Step
 from tileas_xdsl.machine.warps.steps import Issue, perform
 from tileas_xdsl.machine.warps.warp import Part, Warp

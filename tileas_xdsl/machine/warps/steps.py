@@ -10,9 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tileas_xdsl.machine.warps.barriers import Mbarrier, NamedBarrier, Waiting
 from tileas_xdsl.machine.warps.costs import StepCost
-from tileas_xdsl.machine.warps.engines import SECTOR, sectors, wavefronts
+from tileas_xdsl.machine.warps.engines import SECTOR, Mbarrier, NamedBarrier, Waiting, sectors, wavefronts
 from tileas_xdsl.machine.warps.integers import Numbers, compute, lanes_where, of_all
 from tileas_xdsl.machine.warps.program import WARPGROUP, Step
 from tileas_xdsl.machine.warps.warp import Part, Warp

@@ -42,13 +42,12 @@ from tileas_xdsl.readers.ptx.emission import (
 )
 from tileas_xdsl.readers.ptx.launch import NOTHING, Launch
 from tileas_xdsl.readers.ptx.lowering import Lowered, lower
-from tileas_xdsl.readers.ptx.multiples import count_tiles
 from tileas_xdsl.readers.ptx.parser import parse
 from tileas_xdsl.readers.ptx.quotients import restore_quotients
 from tileas_xdsl.readers.ptx.resolving import resolve
 from tileas_xdsl.readers.ptx.slicing import Slice, slice_of
 from tileas_xdsl.readers.ptx.ssa import to_values
-from tileas_xdsl.readers.ptx.sums import restore_remainders
+from tileas_xdsl.readers.ptx.sums import count_tiles, restore_remainders
 from tileas_xdsl.readers.ptx.syntax import Extents, Function, Instruction, Module, Place, PtxError, Symbols
 from tileas_xdsl.readers.ptx.waits import find_waits
 

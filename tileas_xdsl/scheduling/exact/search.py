@@ -14,11 +14,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from tileas_xdsl.scheduling.exact.bounds import bounds_of
+from tileas_xdsl.scheduling.exact.bounds import bounds_of, serial_ii
 from tileas_xdsl.scheduling.exact.checks import check_problem
 from tileas_xdsl.scheduling.exact.explain import explain
 from tileas_xdsl.scheduling.exact.halving import Halving
-from tileas_xdsl.scheduling.exact.horizon import serial_ii
 from tileas_xdsl.scheduling.exact.model import Formulation
 from tileas_xdsl.scheduling.exact.problem import ExactProblem
 from tileas_xdsl.scheduling.exact.registers_at_once import crowded_op

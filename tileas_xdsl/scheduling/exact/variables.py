@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from tileas_xdsl.scheduling.exact.bounds import stages_needed
 from tileas_xdsl.scheduling.exact.groups import RuleGroup
-from tileas_xdsl.scheduling.exact.horizon import stages_needed
 from tileas_xdsl.scheduling.exact.problem import ExactProblem, ExactRing, Move, OpSpec, RegisterValue
 from tileas_xdsl.scheduling.exact.solver import Model
 

@@ -30,7 +30,7 @@ from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
 from tileas_xdsl.pipelines import TileIRPass, steps_to_llvm
 from tileas_xdsl.tools.errors import InputError, UnsafeCodeError
-from tileas_xdsl.tools.seconds import seconds
+from tileas_xdsl.tools.time_limit import seconds
 
 if TYPE_CHECKING:
     from tileas_xdsl.tools.compile import LoopDecision

@@ -43,8 +43,8 @@ from tileas_xdsl.backend.launch import PERSISTENT
 from tileas_xdsl.dialects.array_numbers import NAME, NUMBER
 from tileas_xdsl.dialects.nv_tileaa.control import GetNumProgramsOp, GetProgramIdOp
 from tileas_xdsl.interfaces import AgentLikeOpInterface
-from tileas_xdsl.transforms.rewriting.structure import loop_over
 from tileas_xdsl.transforms.rewriting.grid_order import Coordinates, in_groups, in_order
+from tileas_xdsl.transforms.rewriting.structure import loop_over
 
 INDEX = IndexType()
 

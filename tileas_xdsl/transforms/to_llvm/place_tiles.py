@@ -52,8 +52,7 @@ from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.transforms.to_llvm.placing.explicit import make_loads_explicit, stage_operands
-from tileas_xdsl.transforms.to_llvm.placing.slots_in_turn import take_turns
-from tileas_xdsl.transforms.to_llvm.placing.unread import drop_unread
+from tileas_xdsl.transforms.to_llvm.placing.slots_in_turn import drop_unread, take_turns
 
 
 @dataclass(frozen=True)

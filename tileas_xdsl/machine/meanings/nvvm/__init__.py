@@ -2,7 +2,6 @@
 
 from tileas_xdsl.machine.meanings.nvvm import (
     bulk_copies,
-    exchange,
     register_products,
     synchronization,
     tcgen05,
@@ -12,7 +11,6 @@ from tileas_xdsl.machine.meanings.nvvm import (
 
 __all__ = [
     "bulk_copies",
-    "exchange",
     "register_products",
     "synchronization",
     "tcgen05",

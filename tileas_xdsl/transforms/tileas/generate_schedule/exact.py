@@ -15,13 +15,12 @@ from dataclasses import dataclass, replace
 
 from tileas_xdsl.scheduling.exact.bounds import bounds_of
 from tileas_xdsl.scheduling.exact.search import Limits
-from tileas_xdsl.scheduling.fitting import in_registers
 from tileas_xdsl.scheduling.loop_problem import LoopProblem
 from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT
 from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule, Strategy
 from tileas_xdsl.scheduling.modulo.search import InfeasibleError, SearchLimits, schedule
 from tileas_xdsl.scheduling.moved_values import MovedTile
-from tileas_xdsl.scheduling.proven import ProvenSchedule, exact_problem, proven_schedule
+from tileas_xdsl.scheduling.proven import ProvenSchedule, exact_problem, in_registers, proven_schedule
 from tileas_xdsl.scheduling.shared_loops import (
     OneAgentError,
     SharedLoop,
@@ -34,7 +33,7 @@ from tileas_xdsl.scheduling.shared_loops import (
     tiles_of_one,
     tiles_of_shared,
 )
-from tileas_xdsl.targets.timing import TimingTable
+from tileas_xdsl.targets.cycles import TimingTable
 
 AUTO = "auto"
 

@@ -7,6 +7,14 @@ Tiles of one web that take turns in the slots of one allocation: their names bec
                                                scf.yield %other
 
 A tile takes the first slot that none of the live names has. There are enough of them: one more than live names.
+
+What is put into tiles of shared memory that no op reads is dropped:
+
+    scf.for iter_args(%now = %first) {         scf.for iter_args(%now = %first) {
+      %next = alloc_tensor                       %next = alloc_tensor
+      copy %held, %next                  ->
+      scf.yield %next                            scf.yield %next
+    }                                          }
 """
 
 from __future__ import annotations
@@ -15,14 +23,54 @@ from collections.abc import Sequence
 
 from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import IndexType, IntegerAttr, TensorType, UnitAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue, Use
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from tileas_xdsl.analysis.threads.liveness import names_behind
-from tileas_xdsl.analysis.threads.places import OTHER_SLOT, PLACE, Place, Turns, Web, beginning
+from tileas_xdsl.analysis.threads.liveness import names_behind, uses_of
+from tileas_xdsl.analysis.threads.places import OTHER_SLOT, PLACE, Place, Turns, Web, beginning, webs_of
 from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr
-from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, ViewOp
-from tileas_xdsl.dialects.nv_tileas.tokens import CreateNoneOp
+from tileas_xdsl.dialects.nv_tileas.memory import AsyncTiledLoadOp
+from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, CopyOp, ViewOp
+from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, CreateNoneOp
+
+
+def drop_unread(function: func.FuncOp) -> None:
+    """Drop copies and loads into tiles that are not read, and allocations that are not used then."""
+    for web in webs_of(function):
+        users = _users(web)
+        if not all(map(_fills, users)):
+            continue
+        for op in {use.operation: None for use in users}:
+            _erase(op)
+        for maker in web.makers:
+            if maker.tensor.first_use is None:
+                Rewriter.erase_op(maker)
+
+
+def _users(web: Web) -> Sequence[Use]:
+    """The uses that do not hand a tile on."""
+    return [use for name in web.names for use in uses_of(name) if names_behind(use) is None]
+
+
+def _fills(use: Use) -> bool:
+    """Whether a use puts something into the tile, and does nothing else."""
+    op = use.operation
+    tile = op.operands[use.index]
+    match op:
+        case CopyOp():
+            return op.destination is tile
+        case AsyncTiledLoadOp():
+            return op.destination is tile and all(isinstance(each.operation, AsyncWaitOp) for each in op.done.uses)
+        case _:
+            return False
+
+
+def _erase(op: Operation) -> None:
+    if isinstance(op, AsyncTiledLoadOp):
+        for use in list(op.done.uses):
+            Rewriter.erase_op(use.operation)
+    Rewriter.erase_op(op)
+
 
 INDEX = IndexType()
 

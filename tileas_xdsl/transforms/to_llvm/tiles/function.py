@@ -22,9 +22,8 @@ from tileas_xdsl.dialects.tensor_maps import TENSOR_MAP
 from tileas_xdsl.layouts.distributed import WARP_SIZE
 from tileas_xdsl.transforms.to_llvm.tiles import tensor_memory
 from tileas_xdsl.transforms.to_llvm.tiles.control import lower_body
-from tileas_xdsl.transforms.to_llvm.tiles.fitting import refuse_misfits
+from tileas_xdsl.transforms.to_llvm.tiles.fitting import refuse_misfits, refuse_parted_tiles
 from tileas_xdsl.transforms.to_llvm.tiles.global_memory import array_of
-from tileas_xdsl.transforms.to_llvm.tiles.parted import refuse_parted_tiles
 from tileas_xdsl.transforms.to_llvm.tiles.shared_memory import LARGE, MOST_STATIC, SharedMemory
 from tileas_xdsl.transforms.to_llvm.tiles.sinking import delay_numbers, sink_loads
 from tileas_xdsl.transforms.to_llvm.tiles.slots import is_storage, place_shared
