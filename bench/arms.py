@@ -15,8 +15,7 @@ from typing import Any
 from tests.support.scheduling_problems import mixed_problem, optimum
 from tileas_xdsl.scheduling.modulo.arms import ARMS, LoopFacts
 from tileas_xdsl.scheduling.modulo.bounds import bounds_of
-from tileas_xdsl.scheduling.modulo.ejection import EJECTION
-from tileas_xdsl.scheduling.modulo.placement import EVERY_ARM, place
+from tileas_xdsl.scheduling.modulo.placement import EJECTION, EVERY_ARM, place
 from tileas_xdsl.scheduling.modulo.problem import ModuloProblem
 
 LOOPS = 300
