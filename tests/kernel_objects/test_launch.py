@@ -229,6 +229,58 @@ print(sorted(maps._made) == sorted(x.ctypes.data for x in xs), words.tolist())
     assert said(script, driver, tmp_path) == ["True", "True [2.0, 16.0, 4.0, 8.0, 4.0, 3.0, 100000.0]"]
 
 
+LIBRARIES = """
+class Elsewhere:
+    '''An array on a GPU that another library exports by DLPack.'''
+    def __init__(self, array, number=0):
+        self.array, self.number = array, number
+    def __dlpack_device__(self):
+        return 2, self.number
+    def __dlpack__(self, **_):
+        return self.array.__dlpack__()
+
+class OfJax(Elsewhere):
+    def block_until_ready(self):
+        print("waited for")
+
+OfJax.__module__ = "jaxlib._jax"
+known = Launchable(dataclasses.replace(scale.contract, written=("out",)), "sm_90", scale._image, 0)
+"""
+
+
+def test_arrays_that_may_not_be_written_are_inputs_only(driver: Path, tmp_path: Path) -> None:
+    script = f"""{LIBRARIES}
+known.start(1, (OfJax(src), OnGPU(out), 7))
+print(np.array_equal(out, 2 * src))
+refused(lambda: known.start(1, (OnGPU(src), OfJax(out), 7)))
+frozen = OnGPU(out)
+frozen.__cuda_array_interface__["data"] = (out.ctypes.data, True)
+refused(lambda: known.start(1, (OnGPU(src), frozen, 7)))
+"""
+    line = "ArgumentError: 'out' is written by the kernel, and the array that is given cannot be"
+    assert said(script, driver, tmp_path) == ["waited for", "True", "waited for", line, line]
+
+
+def test_a_contract_says_what_is_written(tmp_path: Path) -> None:
+    require_llvmlite()
+    script = """
+kernel = tileas.compile(RING.replace("cp_async_ring", "gemm_queue"), target="sm_90a", check=False)
+print(kernel.contract.written, KernelContract.from_data(kernel.contract.as_data()) == kernel.contract)
+print(scale.contract.written, "written" in scale.contract.as_data())
+"""
+    assert said(script, None, tmp_path) == ["('c',) True", "None False"]
+
+
+def test_arrays_are_on_one_gpu(driver: Path, tmp_path: Path) -> None:
+    script = f"""{LIBRARIES}
+refused(lambda: scale[1](Elsewhere(src), Elsewhere(out, 1), n=5))
+refused(lambda: scale[1](Elsewhere(src, 1), Elsewhere(out, 1), n=5))
+"""
+    apart, absent = said(script, driver, tmp_path)
+    assert apart == "ArgumentError: 'src' is on GPU 0, and 'out' on GPU 1"
+    assert absent.startswith("GPUError: there is no GPU 1 here: ")
+
+
 LAUNCHES = {
     "an array of the host": (
         "scale[1](src, OnGPU(out), n=5)",
@@ -237,6 +289,26 @@ LAUNCHES = {
     "grid 0": (
         "scale[0](OnGPU(src), OnGPU(out), n=5)",
         "ArgumentError: a grid has 1 to 2,147,483,647 blocks along x, not 0",
+    ),
+    "a grid above the limits": (
+        "scale[1, 70_000](OnGPU(src), OnGPU(out), n=5)",
+        "ArgumentError: a grid has 1 to 65,535 blocks along y, not 70,000",
+    ),
+    "another type": (
+        "scale[1](OnGPU(src.astype(np.float64)), OnGPU(out), n=5)",
+        "ArgumentError: 'src' has elements of type f64, and the kernel takes f32",
+    ),
+    "no elements": (
+        "scale[1](OnGPU(src[:0]), OnGPU(out), n=5)",
+        "ArgumentError: 'src' has no elements: its shape is [0, 8]",
+    ),
+    "rows apart": (
+        "scale[1](OnGPU(np.zeros((7, 12), np.float32)[:, :8]), OnGPU(out), n=5)",
+        "ArgumentError: 'src' has the stride 12 along dimension 0, and the kernel takes 8: make it contiguous",
+    ),
+    "columns": (
+        "scale[1](OnGPU(np.zeros((8, 7), np.float32).T), OnGPU(out), n=5)",
+        "ArgumentError: the elements of a row of 'src' are 7 apart: make it contiguous",
     ),
     "another shape": (
         "scale[1](OnGPU(src[:, :4].copy()), OnGPU(out), n=5)",

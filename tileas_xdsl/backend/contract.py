@@ -143,6 +143,8 @@ class KernelContract:
     Where each block computes many programs, so many blocks are launched for each multiprocessor, along x, but no more
     than there are programs; None where each block computes one.
     """
+    written: tuple[str, ...] | None = None
+    """The arrays that the kernel may write; None where that is not known."""
 
     def as_data(self) -> dict[str, Any]:
         """The contract as it stands in the file."""
@@ -151,6 +153,7 @@ class KernelContract:
         if self.programs is not None:
             programs = [axis.as_data() if axis is not None else None for axis in self.programs]
         lasting = {} if self.persistent_blocks is None else {"persistent_blocks": self.persistent_blocks}
+        known = {} if self.written is None else {"written": list(self.written)}
         return {
             "name": self.name,
             "grid": "any",
@@ -160,6 +163,7 @@ class KernelContract:
             "parameters": [parameter.as_data() for parameter in self.parameters],
             "programs": programs,
             **lasting,
+            **known,
         }
 
     @classmethod
@@ -172,7 +176,7 @@ class KernelContract:
 
 
 def _contract(data: Mapping[str, Any]) -> KernelContract:
-    dynamic, programs = data["dynamic_shared_bytes"], data.get("programs")
+    dynamic, programs, written = data["dynamic_shared_bytes"], data.get("programs"), data.get("written")
     axes = None if programs is None else tuple(None if axis is None else ProgramAxis(**axis) for axis in programs)
     return KernelContract(
         name=data["name"],
@@ -182,6 +186,7 @@ def _contract(data: Mapping[str, Any]) -> KernelContract:
         parameters=tuple(_parameter(each) for each in data["parameters"]),
         programs=axes,
         persistent_blocks=data.get("persistent_blocks"),
+        written=None if written is None else tuple(written),
     )
 
 

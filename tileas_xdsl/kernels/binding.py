@@ -163,6 +163,13 @@ def _require_strides(name: str, parameter: Buffer | TensorMap, array: Array, con
             )
 
 
+def require_writable(contract: KernelContract, arrays: Mapping[str, Array]) -> None:
+    """Raises `ArgumentError` for an array that the kernel writes and nobody may, such as one of jax."""
+    for name in contract.written or ():
+        if name in arrays and not arrays[name].is_writable:
+            raise ArgumentError(f"'{name}' is written by the kernel, and the array that is given cannot be")
+
+
 def require_whole_clusters(contract: KernelContract, grid: Grid) -> None:
     """Raises `ArgumentError` for a grid that is no multiple of the kernel's clusters."""
     for axis, blocks, cluster in zip("xyz", grid, contract.cluster or (1, 1, 1), strict=True):

@@ -25,7 +25,16 @@ from tileas_xdsl.kernels.cache import Cache
 from tileas_xdsl.tools.compile import Options, keeping, lowered
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.inputs import full_context, parse_module
-from tileas_xdsl.tools.machine_code import CUBIN, LLVM_IR, PTX, HowCoded, code_of, programs_of, refuse_what_no_chip_has
+from tileas_xdsl.tools.machine_code import (
+    CUBIN,
+    LLVM_IR,
+    PTX,
+    HowCoded,
+    code_of,
+    programs_of,
+    refuse_what_no_chip_has,
+    written_of,
+)
 from tileas_xdsl.tools.machine_code.default_target import chosen_target
 
 PACKAGE = Path(__file__).parent.parent
@@ -123,10 +132,12 @@ def _compiled(program: Program, request: Request) -> Compiled:
     chosen = chosen_target(request.target, module, is_machine_code=True)
     refuse_what_no_chip_has(chosen.name, request.options.threads)
     options = replace(request.options, target=chosen.name)
-    programs = programs_of(module)
+    programs, written = programs_of(module), written_of(module)
     done = lowered(module, options, CUBIN, is_judged=request.is_checked)
     ptxas = _ptxas(request.ptxas)
-    how = HowCoded(source=program.name, target=chosen.name, ptxas=ptxas, programs=programs, loops=done.loops)
+    how = HowCoded(
+        source=program.name, target=chosen.name, ptxas=ptxas, programs=programs, written=written, loops=done.loops
+    )
     kinds = (LLVM_IR, PTX) if ptxas is None else (LLVM_IR, PTX, CUBIN)
     code = code_of(module, kinds, how, done.judge(request.seconds))
     return Compiled(

@@ -36,6 +36,7 @@ from tileas_xdsl.kernels.binding import (
     names_of,
     number_in,
     number_of,
+    require_writable,
 )
 from tileas_xdsl.kernels.repeated import Cells, read
 from tileas_xdsl.machine.arguments import ArgumentError
@@ -252,6 +253,7 @@ class Launchable:
         Raises `ArgumentError` for arrays that are not on one GPU, and `GPUError`.
         """
         number = _number_of_device(arguments.arrays)
+        require_writable(self._contract, arguments.arrays)
         function = self._function(number)
         where = _current_stream(_library(arguments.values.values()), number) if stream is None else _handle(stream)
         cells = self._cells(arguments)
@@ -273,6 +275,7 @@ class Launchable:
     def _ready_for(self, kinds: Hashable, values: Sequence[Any]) -> Ready:
         passed = bound(self._contract, values, {})
         number = _number_of_device(passed.arrays)
+        require_writable(self._contract, passed.arrays)
         function = self._function(number)  # which gives this thread its context, in which maps are made
         ready = Ready(
             cells=self._cells(passed),

@@ -155,6 +155,7 @@ def _compile(arguments: argparse.Namespace) -> int:
     written: dict[str, str] = {}
     keep = keeping(written) if arguments.save_temps is not None else None
     programs = machine_code.programs_of(module) if wanted is not None else {}
+    written_arrays = machine_code.written_of(module) if wanted is not None else {}
     done = lowered(module, options, wanted, is_judged=is_judged, keep=keep)
     decisions = [*filter(None, [chosen.line]), *done.decisions]
     if wanted is None:
@@ -165,6 +166,7 @@ def _compile(arguments: argparse.Namespace) -> int:
             target=chosen.name,
             ptxas=arguments.ptxas,
             programs=programs,
+            written=written_arrays,
             loops=done.loops,
         )
         code = machine_code.code_of(module, {wanted}, how, done.judge(arguments.check_timeout) if is_judged else None)

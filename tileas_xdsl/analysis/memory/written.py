@@ -11,14 +11,23 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from xdsl.dialects import scf
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import MemoryEffect, MemoryEffectKind, RecursiveMemoryEffect, get_effects
 
 from tileas_xdsl.analysis.induction import LoopIndices
 from tileas_xdsl.analysis.memory.accesses import AccessReader, BodyAccess
-from tileas_xdsl.analysis.memory.objects import MemoryRoot, ObjectKind, may_alias
+from tileas_xdsl.analysis.memory.effects import EffectReader
+from tileas_xdsl.analysis.memory.objects import (
+    GENERIC,
+    GLOBAL,
+    MemoryRoot,
+    ObjectKind,
+    may_alias,
+    memory_sources,
+    storage_spaces,
+)
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp
-from tileas_xdsl.interfaces import AgentLikeOpInterface
+from tileas_xdsl.interfaces import AgentLikeOpInterface, AllocationOpInterface, EffectResource, FunctionOpInterface
 
 
 class MemoryRoots:
@@ -124,3 +133,55 @@ def _writes(op: Operation) -> bool:
         return False
     effects = get_effects(op)
     return effects is None or any(effect.kind is not MemoryEffectKind.READ for effect in effects)
+
+
+def written_arguments(function: Operation) -> frozenset[int] | None:
+    """Positions of the arguments whose memory something in `function` may write; None where that cannot be told."""
+    effects = EffectReader()
+    found: set[int] = set()
+    for op in function.walk():
+        stated = effects.effects_of(op) if op is not function else ()
+        if stated is None:
+            return None
+        for target in (effect.target for effect in stated if effect.writes):
+            if isinstance(target, EffectResource):
+                continue
+            arguments = _arguments_shown(target, effects) if target is not None else None
+            if arguments is None:
+                return None
+            found |= arguments
+    return frozenset(found)
+
+
+def _arguments_shown(value: SSAValue, effects: EffectReader) -> set[int] | None:
+    """Positions of the function's arguments that `value` may show; None where it may show other memory."""
+    found: set[int] = set()
+    seen: set[SSAValue] = set()
+    stack = [value]
+    while stack:
+        current = stack.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        sources = memory_sources(current)
+        if sources is not None:
+            stack.extend(sources)
+        elif isinstance(current.owner, Block) and FunctionOpInterface.of(current.owner.parent_op()) is not None:
+            found.add(current.owner.args.index(current))
+        elif not _is_of_the_function(current, effects):
+            return None
+    return found
+
+
+def _is_of_the_function(value: SSAValue, effects: EffectReader) -> bool:
+    """Whether the memory of `value`, which is no argument, is none that a caller has."""
+    spaces = storage_spaces(value.type)
+    if spaces is not None and not spaces & {GLOBAL, GENERIC}:
+        return True
+    owner = value.owner
+    if isinstance(owner, Block):
+        return False
+    if not owner.operands:
+        return True  # a queue, a global, a constant: made of nothing that the caller has given
+    allocation = AllocationOpInterface.of(owner)
+    return (allocation is not None and value in allocation.allocated_values) or effects.has_own_storage(owner)

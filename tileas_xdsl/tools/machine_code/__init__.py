@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 from tileas_xdsl.analysis.memory.program_axes import TileAxis, program_axes
+from tileas_xdsl.analysis.memory.written import written_arguments
 from tileas_xdsl.backend.contract import ProgramAxis
 from tileas_xdsl.backend.launch import contracts_of
 from tileas_xdsl.backend.llvm_ir import llvm_ir_of
@@ -140,7 +142,10 @@ def code_of(module: ModuleOp, kinds: Collection[str], how: HowCoded, judge: Judg
     may be none, and `InputError` where LLVM or ptxas refuse it.
     """
     try:
-        contracts = [replace(each, programs=how.programs.get(each.name)) for each in contracts_of(module)]
+        contracts = [
+            replace(each, programs=how.programs.get(each.name), written=how.written.get(each.name))
+            for each in contracts_of(module)
+        ]
     except PassFailedException as error:
         raise InputError([str(error)]) from None
     if not contracts:
@@ -185,6 +190,8 @@ class HowCoded:
         default_factory=dict[str, "tuple[ProgramAxis | None, ...] | None"]
     )
     """By kernel, what the number of programs follows from."""
+    written: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict[str, "tuple[str, ...] | None"])
+    """By kernel, the arrays that it may write."""
     loops: Sequence[LoopDecision] = ()
     """What the scheduler has decided."""
 
@@ -192,15 +199,29 @@ class HowCoded:
 def programs_of(module: ModuleOp) -> dict[str, tuple[ProgramAxis | None, ...] | None]:
     """By kernel, which array says how many programs there are along each axis; None where the caller has to."""
     found: dict[str, tuple[ProgramAxis | None, ...] | None] = {}
+    for function, name, names in _with_bodies(module):
+        axes = program_axes(function)
+        found[name] = None if axes is None else tuple(_named(axis, names) for axis in axes)
+    return found
+
+
+def written_of(module: ModuleOp) -> dict[str, tuple[str, ...] | None]:
+    """By kernel, the arrays that it may write; None where that cannot be told."""
+    found: dict[str, tuple[str, ...] | None] = {}
+    for function, name, names in _with_bodies(module):
+        places = written_arguments(function)
+        found[name] = None if places is None else tuple(names[place] for place in sorted(places))
+    return found
+
+
+def _with_bodies(module: ModuleOp) -> Iterator[tuple[Operation, str, list[str]]]:
+    """The functions that have a body, with their names and those of their arguments."""
     for function in functions_in(module):
         view = FunctionOpInterface.of(function)
         body = view.function_body.first_block if view is not None else None
-        if view is None or body is None:
-            continue
-        axes = program_axes(function)
-        names = [argument.name_hint or f"argument {argument.index}" for argument in body.args]
-        found[view.function_name] = None if axes is None else tuple(_named(axis, names) for axis in axes)
-    return found
+        if view is not None and body is not None:
+            names = [argument.name_hint or f"argument {argument.index}" for argument in body.args]
+            yield function, view.function_name, names
 
 
 def _named(axis: TileAxis | None, names: Sequence[str]) -> ProgramAxis | None:
