@@ -7,11 +7,14 @@ from itertools import product
 import ml_dtypes
 import numpy as np
 import pytest
+from xdsl.dialects import arith
+from xdsl.ir import Operation
 
 from tests.support.corpora import each
 from tests.support.ir import parse
 from tests.support.threads_and_tiles import AGENTS, BEFORE_TMA, ONE_AGENT, RIGHT, VARIANTS, compared, lowered
 from tileas_xdsl.diagnostics import RefusedError
+from tileas_xdsl.dialects.nvvm.thread import ShflOp
 from tileas_xdsl.machine.running import run
 
 ADD = "%r = arith.{plus} %a, %b : {kind}"
@@ -87,6 +90,54 @@ def test_powers_of_two_are_flushed_in_threads() -> None:
     after = run(lowered(text, ONE_AGENT), None, {"x": x, "y": np.zeros_like(x)}).arrays["y"]
     expected = np.where(x < -126, 0, np.exp2(x))
     assert np.allclose(np.asarray(after).reshape(16, 32), expected, rtol=2**-21, atol=0)
+
+
+ROWS = """func.func @f(%x: memref<?x?xf32>, %y: memref<?x?xf32>) {
+  %c0 = arith.constant 0 : index
+  %v = nv_tileaa.tiled_load %x[%c0, %c0] : (memref<?x?xf32>, index, index) -> tensor<4x1024xf32>
+  %sum = nv_tileaa.reduce %v attributes {axis = 1 : i32} {
+  ^bb0(%p: f32, %q: f32):
+    %r = arith.COMBINE %p, %q : f32
+    nv_tileaa.yield %r : (f32) -> ()
+  } : (tensor<4x1024xf32>) -> tensor<4xf32>
+  %column = nv_tileaa.expand_dims %sum : (tensor<4xf32>) -> tensor<4x1xf32>
+  %wide = nv_tileaa.broadcast %column : (tensor<4x1xf32>) -> tensor<4x1024xf32>
+  %w = nv_tileaa.divf %v, %wide ROUNDING : (tensor<4x1024xf32>, tensor<4x1024xf32>) -> tensor<4x1024xf32>
+  nv_tileaa.tiled_store %y[%c0, %c0], %w : (memref<?x?xf32>, tensor<4x1024xf32>, index, index) -> ()
+  func.return
+}"""
+ROUGH = "attributes {rounding_mode = #nv_tileaa<rounding_mode approx>}"
+
+
+@pytest.mark.parametrize("combine", ["addf", "maximumf", "minimumf"])
+@pytest.mark.parametrize("rounding", ["", ROUGH])
+def test_numbers_of_a_row_are_divided_by_one(rounding: str, combine: str) -> None:
+    """A thread has 32 numbers of a row: where a division may be rough, it takes one reciprocal and multiplies."""
+    module = lowered(ROWS.replace("ROUNDING", rounding).replace("COMBINE", combine), ONE_AGENT)
+    x = np.random.default_rng(1).uniform(1, 2, (4, 1024)).astype(np.float32)
+    found = np.asarray(run(module, None, {"x": x, "y": np.zeros_like(x)}).arrays["y"]).reshape(x.shape)
+    by = {"addf": np.sum, "maximumf": np.max, "minimumf": np.min}[combine](x, axis=1, keepdims=True)
+    assert np.allclose(found, x / by, rtol=2**-18)
+    assert sum(isinstance(op, arith.DivfOp) for op in module.walk()) == (1 if rounding else 32)
+
+
+def test_a_long_row_is_combined_in_two_chains() -> None:
+    """No number waits for 31 others: 15 in each chain, then the chains, then 5 lanes."""
+    module = lowered(ROWS.replace("ROUNDING", "").replace("COMBINE", "maximumf"), ONE_AGENT)
+    (last,) = [op for op in module.walk() if isinstance(op, arith.MaximumfOp) and not _combined_again(op)]
+    assert _depth(last) == 15 + 1 + 5
+
+
+def _combined_again(op: Operation) -> bool:
+    users = (use.operation for result in op.results for use in result.uses)
+    return any(isinstance(user, arith.MaximumfOp | ShflOp) for user in users)
+
+
+def _depth(op: Operation) -> int:
+    """Combinations one after the other, up to `op`."""
+    inner = [it.owner.val if isinstance(it.owner, ShflOp) else it for it in op.operands]
+    found = [it.owner for it in inner if isinstance(it.owner, arith.MaximumfOp)]
+    return 1 + max((_depth(it) for it in found), default=0)
 
 
 def test_other_floats_are_not_flushed() -> None:

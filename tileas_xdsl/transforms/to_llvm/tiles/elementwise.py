@@ -5,6 +5,7 @@ where the op is the same on vectors; conversions to another width take them apar
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -124,6 +125,10 @@ def _kept(op: Operation) -> dict[str, Attribute]:
 
 @rule(*ELSEWHERE)
 def _computed_elsewhere(op: Operation, threads: Threads) -> None:
+    if isinstance(op, elementwise.DivFOp) and _rounds_roughly(op) and _is_tile(op.result) and not op.flush_to_zero:
+        _divide_roughly(op, threads)
+        return
+
     def build(operands: list[SSAValue], _: Attribute) -> SSAValue:
         return _computed_number(op, threads, operands)
 
@@ -143,6 +148,23 @@ def _computed_number(op: Operation, threads: Threads, operands: list[SSAValue]) 
     if isinstance(op, elementwise.DivFOp) and _rounds_roughly(op):
         made = _approximate(made)
     return _flushed(threads, threads.result(made)) if flushes else threads.result(made)
+
+
+def _divide_roughly(op: elementwise.DivFOp, threads: Threads) -> None:
+    """Where a thread divides several numbers by one, such as those of a row, it multiplies them by its reciprocal."""
+    inverses: dict[SSAValue, SSAValue] = {}
+    often = Counter(threads.registers(op.rhs).values)
+
+    def build(operands: list[SSAValue], kind: Attribute) -> SSAValue:
+        number, divisor = operands
+        if often[divisor] == 1 or kind != f32:
+            return threads.result(_approximate(arith.DivfOp(number, divisor)))
+        if divisor not in inverses:
+            one = threads.result(arith.ConstantOp(FloatAttr(1.0, f32)))
+            inverses[divisor] = threads.result(_approximate(arith.DivfOp(one, divisor)))
+        return threads.result(arith.MulfOp(number, inverses[divisor]))
+
+    _each(threads, op, build, whole=True)
 
 
 def _rounds_roughly(op: elementwise.DivFOp) -> bool:

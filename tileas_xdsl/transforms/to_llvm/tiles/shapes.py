@@ -9,6 +9,7 @@ Tiles of other shapes: what is broadcast, what gets a dimension more, and what i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import TensorType, i32
@@ -139,13 +140,24 @@ def _reduce(op: ReduceOp, threads: Threads) -> None:
     rows: list[SSAValue] = []
     for number in range(result.count):
         own = [held[register] for register in _registers_of_row(op, source, result, number)]
-        total = own[0]
-        for value in own[1:]:
-            total = combine(total, value)
+        total = _combined(own, combine)
         for bit in _lanes_along(op, source):
             total = combine(total, shuffled(threads, total, ShflKind.BFLY, threads.number(1 << bit)))
         rows.append(total)
     threads.give(op.result, packed(threads, result, rows))
+
+
+LONG, CHAINS = 16, 2
+"""A thread that combines so many elements does it in chains, for one result would wait for the other each time."""
+
+
+def _combined(own: Sequence[SSAValue], combine: Callable[[SSAValue, SSAValue], SSAValue]) -> SSAValue:
+    """What a thread makes of its elements of one row."""
+    chains = CHAINS if len(own) >= LONG else 1
+    totals = list(own[:chains])
+    for number, value in enumerate(own[chains:]):
+        totals[number % chains] = combine(totals[number % chains], value)
+    return reduce(combine, totals)
 
 
 def combiner_of(op: ReduceOp | ScanOp, threads: Threads) -> Callable[[SSAValue, SSAValue], SSAValue]:
