@@ -25,6 +25,7 @@ from tileas_xdsl.scheduling.loaded_schedules import fits
 from tileas_xdsl.scheduling.loop_problem import LoopProblem
 from tileas_xdsl.scheduling.modulo.problem import ModuloProblem, TimedEdge
 from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule
+from tileas_xdsl.scheduling.modulo.search import reuse_edges
 from tileas_xdsl.scheduling.register_tiles import TilesInRegisters, words_in_registers
 from tileas_xdsl.targets.machine_models import AGENT
 
@@ -119,7 +120,10 @@ class _Cut:
     # Schedules --------------------------------------------------------------------------------------------------------
 
     def schedule(self, like: ModuloSchedule) -> ModuloSchedule | None:
-        """The schedule with the most turns between loads and their uses that memory and stages allow, up to one."""
+        """
+        The schedule with the most turns between loads and their uses that memory and stages allow, up to one. No ring
+        has more slots than that: what is loaded for behind the cut is loaded when its slot has been read there.
+        """
         for lead in (1, 0):
             made = self._with_lead(lead, like)
             if made is not None and fits(made, self.found):
@@ -130,14 +134,16 @@ class _Cut:
         stages = {number: self._stage(number, lead) for number in self.agent}
         if any(stage >= self.problem.stage_limit(number) for number, stage in stages.items()):
             return None
-        order = self._order(stages)
+        rings = [replace(ring, most_copies=min(ring.most_copies, lead + 1)) for ring in self.problem.rings]
+        edges = [*self.edges, *(edge for ring in rings for edge in reuse_edges(ring))]
+        order = self._order(stages, edges)
         if order is None:
             return None
-        timed = _Rows(self.problem, self.edges, self.works, _Turn(stages, order)).shortest()
+        timed = _Rows(self.problem, edges, self.works, _Turn(stages, order)).shortest()
         if timed is None:
             return None
         ii, starts = timed
-        return replace(like, ii=ii, starts=starts, arms=(ARM,) * len(starts))
+        return replace(like, problem=self.problem, ii=ii, starts=starts, arms=(ARM,) * len(starts))
 
     def _stage(self, op: int, lead: int) -> int:
         edges = (*self.problem.incoming[op], *self.problem.outgoing[op])
@@ -145,10 +151,10 @@ class _Cut:
             return 0
         return lead + (op in self.later)
 
-    def _order(self, stages: Mapping[int, int]) -> list[int] | None:
+    def _order(self, stages: Mapping[int, int], edges: Sequence[TimedEdge]) -> list[int] | None:
         """The order of one turn; None where ops of one turn wait for each other in a circle."""
         needs: dict[int, set[int]] = {number: set() for number in self.agent}
-        for edge in self.edges:
+        for edge in edges:
             source, sink = (self.works.get(op, op) for op in (edge.source, edge.sink))
             if source >= len(self.agent) or sink >= len(self.agent) or source == sink:
                 continue
