@@ -135,7 +135,7 @@ def test_a_race_is_shown_with_both_lines_what_is_missing_and_a_witness(check: Ru
         out.split("\n\n")[0]
         == """\
 p.mlir:8:7: numbers that differ from run to run: \
-race: read after write on shared 'tile' with nothing that orders the two
+race: read after write on shared 'tile' with nothing that orders the two [T005]
 p.mlir:8:7: note: 'async_queue.scope' asynchronously writes shared 'tile' (main, iteration 0)
     8 |       async_queue.scope {
       |       ^~~~~~~~~~~~~~~~~
@@ -202,7 +202,7 @@ def test_json_is_the_report_as_data(check: Run) -> None:
     }
     assert report["trip_counts"] == list(range(9))
     first = report["findings"][0]
-    keys = ["arguments", "effect", "function", "kind", "message", "missing", "parties", "symptom", "witness"]
+    keys = ["arguments", "cause", "effect", "function", "kind", "message", "missing", "parties", "symptom", "witness"]
     assert sorted(first) == keys
     assert (first["kind"], first["function"], first["arguments"]) == ("race", "queue", {"n": 1})
     assert (first["effect"], first["symptom"]) == ("numbers that differ from run to run", None)

@@ -6,6 +6,7 @@ The `tileas` command. (Stock `xdsl-opt` finds our passes as well; `tileas opt` s
     tileas compile FILE      the TileAS family on it, and what was decided
     tileas course check N    the exercises of the course, judged
     tileas explain FILE      what each pass does to it, as one page
+    tileas explain-error T   the cause of a mistake: a wrong program, a right one, the source
     tileas gui FILE          xDSL's view of it behind each pass, in the terminal
     tileas layout LAYOUT     who holds which element of a tile
     tileas opt FILE -p P     passes on it, with errors that say where
@@ -44,6 +45,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "compile": ("compile", "run the TileAS family on a program, and say what was decided"),
     "course": ("course", "start an exercise of the course, and judge what became of it"),
     "explain": ("explain", "show what each pass does to a program, as one page"),
+    "explain-error": ("check.explain_error", "show the cause of a mistake: a wrong program, a right one, the source"),
     "gui": ("gui", "show a program behind each pass in the terminal, with the viewer of xDSL"),
     "layout": ("layout", "show who holds which element of a tile, and what leads from one layout to another"),
     "opt": ("opt", "run passes on a program, as xdsl-opt does, with errors that say where"),

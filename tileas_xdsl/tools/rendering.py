@@ -76,7 +76,9 @@ def finding_lines(finding: Finding, source: Source, edit: SourceEdit | None = No
     """One violation: its effect and cause, a note for each party, what is missing, the edit, and the witness."""
     violation = finding.violation
     cause = (f"{violation.word}: {violation.message}", "bold")
-    lines = [[*_place(violation.parties[0].op), (f"{violation.effect}: ", KIND), cause]]
+    lines = [
+        [*_place(violation.parties[0].op), (f"{violation.effect}: ", KIND), cause, (f" [{finding.cause.code}]", FAINT)]
+    ]
     for party in violation.parties:
         lines.append([*_place(party.op), ("note: ", NOTE), (party.sentence, "")])
         lines += _excerpt(party.op, source)

@@ -17,7 +17,7 @@ func.func @race(%n: index, %src: memref<8xf32>, %dst: memref<8xf32>) {
   async_queue.wait 0, 0
   func.return
 }
-// CHECK:      numbers that differ from run to run: race: read after write on global 'dst'[0] with nothing that orders the two
+// CHECK:      numbers that differ from run to run: race: read after write on global 'dst'[0] with nothing that orders the two [T058]
 // CHECK-NEXT:   in @race(n = 1)
 // CHECK-NEXT:     'async_queue.scope' asynchronously writes global 'dst'[0] (main, iteration 0)
 // CHECK-NEXT:       async_queue.scope {

@@ -14,6 +14,7 @@ from xdsl.printer import Printer
 
 from tileas_xdsl.checker.verdict.mistakes import Mistake, SourceEdit, mistakes_of
 from tileas_xdsl.checker.verdict.scope import Scope, scope_of
+from tileas_xdsl.checker.witnesses.causes import Cause, cause_of
 from tileas_xdsl.checker.witnesses.witness import Witness, witness_of
 from tileas_xdsl.diagnostics import op_name, sentence
 from tileas_xdsl.machine.arguments import DYNAMIC_EXTENT
@@ -59,6 +60,11 @@ class Finding:
         return witness_of(self.violation)
 
     @property
+    def cause(self) -> Cause:
+        """What is wrong, with the number under which `tileas explain-error` shows it."""
+        return cause_of(self.violation)
+
+    @property
     def call(self) -> str:
         """The call in words: `in @ring(n = 4)`."""
         arguments = ", ".join(f"{name} = {value}" for name, value in self.arguments.items())
@@ -67,7 +73,7 @@ class Finding:
     def __str__(self) -> str:
         violation = self.violation
         place = violation.parties[0].place
-        lines = [f"{f'{place}: ' if place else ''}{violation.headline}", f"  {self.call}"]
+        lines = [f"{f'{place}: ' if place else ''}{violation.headline} [{self.cause.code}]", f"  {self.call}"]
         for party in violation.parties:
             lines.append(f"    {party}")
             if party.place is None:
@@ -82,6 +88,7 @@ class Finding:
         violation = self.violation
         return {
             "kind": str(violation.kind),
+            "cause": self.cause.code,
             "symptom": None if violation.symptom is None else str(violation.symptom),
             "effect": str(violation.effect),
             "function": self.function,
@@ -340,6 +347,7 @@ class Report(Tabular):
         return [
             {
                 "kind": str(each.violation.kind),
+                "cause": each.cause.code,
                 "effect": str(each.violation.effect),
                 "call": each.call,
                 "what": each.violation.message,

@@ -37,10 +37,10 @@ JSON (a list, where a dump has several kernels) has these keys:
   there was no time)
 - `proofs`, by function: the largest trip count that was executed, the period, and at which trip count an array of a
   fixed size ends
-- `findings`: `kind`, `effect` (what the author of the kernel sees), `symptom` (the kind as which a wrong phase shows),
-  `function`, `arguments`, `message`, `missing`, `parties` (`place`, `op`, `agent`, `iteration`, `role`) and `witness`,
-  a list of steps (`agent`, `iteration`, `place`, `op`, `kind`, `text`; `elided` with counts per
-  agent), of which those of kind `access` at the end collide
+- `findings`: `kind`, `cause` (a number, which `tileas explain-error` shows), `effect` (what the author of the kernel
+  sees), `symptom` (the kind as which a wrong phase shows), `function`, `arguments`, `message`, `missing`, `parties`
+  (`place`, `op`, `agent`, `iteration`, `role`) and `witness`, a list of steps (`agent`, `iteration`, `place`, `op`,
+  `kind`, `text`; `elided` with counts per agent), of which those of kind `access` at the end collide
 - `mistakes`: the findings by their causes, as places in `findings`: `first` explains most, and the mistake shows
   `also` as the others; `edit` is what repairs it, or null: `line`, `before` and `after` (the lines of the file from
   there on) and `verdict` (what is said of the program with the edit)
