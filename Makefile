@@ -11,7 +11,7 @@ INSTALLED := $(VENV)/.installed
 # What is drawn at random, and which part of a family is tested: another one each day, the same one in `.ci/run`.
 export TILEAS_SEED ?= $(shell date +%j)
 
-.PHONY: demo test test-full durations verdicts lint types unit filecheck bench bench-gpu compare-tvm zoo pictures screenshots triton-texts mutate docs clean
+.PHONY: demo test test-full durations verdicts lint types unit filecheck bench bench-gpu compare-tvm zoo pictures screenshots triton-texts mutate mutate-threads docs clean
 
 # Types take one core for a minute, and the tests both.
 test: lint
@@ -85,6 +85,10 @@ triton-texts: $(INSTALLED)
 
 mutate: $(INSTALLED)
 	$(BIN)/python -m bench.mutate
+
+# Each barrier and fence of the kernels' threads, dropped in turn: some 40 minutes on one core.
+mutate-threads: $(INSTALLED)
+	$(BIN)/python -m bench.mutate_threads
 
 # The site, in build/site: no warning, no dead link, and no page that asks anything of a network.
 docs: $(INSTALLED)

@@ -7,6 +7,9 @@ Which names are tiles in slots of rings, and which ops hand slots over.
 
 Barriers in memory order what agents do to slots. They do not order what threads did by one proxy before what an engine
 does by the other one: each thread fences its own accesses before it arrives.
+
+    acquire %p; acquire %q; fill %p; fill %q       of a turn of both rings, TMA fills neither before it has both slots:
+    release %c; ..; release %d                     so the first slot is handed over with the second one
 """
 
 from __future__ import annotations
@@ -14,14 +17,22 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tileas_xdsl.analysis.pipeline_root import PipelineRoot, PipelineRoots
 from tileas_xdsl.analysis.threads.filling import filled_with, is_by_tma, stores_into
-from tileas_xdsl.analysis.threads.liveness import names_behind, seen_from
+from tileas_xdsl.analysis.threads.liveness import agent_of, names_behind, seen_from
+from tileas_xdsl.analysis.threads.products import is_in_tensor_memory
 from tileas_xdsl.analysis.value_flow import Families, values_in
-from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
-from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReadOp, ConsumerReleaseOp, PipelineYieldOp
+from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ProduceOp
+from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import (
+    ConsumerReadOp,
+    ConsumerReleaseOp,
+    PipelineYieldOp,
+    ProducerAcquireOp,
+)
+from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType
 
 
 @dataclass(frozen=True)
@@ -45,12 +56,15 @@ class Rings:
     def __init__(self, function: Operation) -> None:
         roots = PipelineRoots()
         self._filled: dict[Operation, Slots] = {}
-        self._released: dict[Operation, tuple[Slots, ...]] = {}
+        released: dict[Operation, tuple[Slots, ...]] = {}
+        steps = _Steps()
         begun: dict[SSAValue, Slots] = {}
         for op in function.walk():
             found = tuple(map(Slots.of, roots.all_of_op(op))) if isinstance(op, STEPS) else ()
+            steps.note(op, found)
+            steps.by_products |= isinstance(op, AsyncDotOp) and is_in_tensor_memory(op)
             if isinstance(op, ConsumerReleaseOp):
-                self._released[op] = found
+                released[op] = found
             elif isinstance(op, ProduceOp) and found:
                 self._filled[op] = found[0]
                 stored = {copy.destination for copy in stores_into(op)}
@@ -58,6 +72,10 @@ class Rings:
             elif isinstance(op, ConsumerReadOp) and found:
                 begun |= dict.fromkeys(op.value_results, found[0])
         self._tiles = _handed_on(function, begun)
+        self._released: dict[Operation, list[Slots]] = {}
+        for op, found in released.items():
+            for slots in found:
+                self._released.setdefault(steps.last_release(op, slots), []).append(slots)
 
     def filled_by(self, op: ProduceOp) -> Slots | None:
         """The slots that an op fills; None where no ring is known."""
@@ -75,7 +93,75 @@ class Rings:
         return self._released.get(op, ())
 
 
-STEPS = (ProduceOp, ConsumerReadOp, ConsumerReleaseOp)
+STEPS = (ProducerAcquireOp, ProduceOp, ConsumerReadOp, ConsumerReleaseOp)
+
+
+class _Steps:
+    """Which rings take their turns together, block by block."""
+
+    def __init__(self) -> None:
+        self._acquired: dict[Slots, dict[Block, Operation]] = {}
+        self._filled: dict[Slots, dict[Block, Operation]] = {}
+        self._released: dict[Slots, dict[Block, Operation]] = {}
+        self._others: set[Slots] = set()
+        """Rings of which a block takes several turns, or names the turn, or that threads fill."""
+        self.by_products = False
+        """Whether products give slots back, at whatever op."""
+
+    def note(self, op: Operation, rings: Sequence[Slots]) -> None:
+        """Note an op of these rings."""
+        block, stage = op.parent_block(), op.stage if isinstance(op, ClassifiedOp) else None
+        steps = self._steps_of(op)
+        for slots in rings:
+            is_counted = stage is None or isinstance(stage.type, PipelineIteratorType)
+            is_plain = is_counted and not (isinstance(op, ProduceOp) and not is_by_tma(op))
+            if not is_plain or (steps is not None and block in steps.setdefault(slots, {})):
+                self._others.add(slots)
+            if steps is not None and block is not None:
+                steps.setdefault(slots, {})[block] = op
+
+    def _steps_of(self, op: Operation) -> dict[Slots, dict[Block, Operation]] | None:
+        match op:
+            case ProducerAcquireOp():
+                return self._acquired
+            case ProduceOp():
+                return self._filled
+            case ConsumerReleaseOp():
+                return self._released
+            case _:
+                return None
+
+    def last_release(self, op: Operation, slots: Slots) -> Operation:
+        """The op at which the slot that `op` releases is handed over."""
+        block = op.parent_block()
+        if block is None or slots in self._others or self.by_products:
+            return op
+        together = (other for other in self._released if self._waits_for(slots, other))
+        releases = [self._released[other][block] for other in together if self._is_released_with(slots, other, block)]
+        return max([op, *releases], key=block.get_operation_index)
+
+    def _waits_for(self, slots: Slots, other: Slots) -> bool:
+        """Whether no slot of the first is filled before the one of the same turn of the other has been acquired."""
+        if other in self._others or other.depth != slots.depth or slots not in self._filled:
+            return False
+        filled, acquired = self._filled[slots], self._acquired.get(other, {})
+        if not filled.keys() == acquired.keys() == self._filled.get(other, {}).keys():
+            return False
+        return all(acquired[block].is_before_in_block(fill) for block, fill in filled.items())
+
+    def _is_released_with(self, slots: Slots, other: Slots, block: Block) -> bool:
+        """Whether the agent around a block releases as many of both, block by block."""
+        agent = agent_of_block(block)
+        ours, theirs = (
+            {each for each in self._released[ring] if agent_of_block(each) is agent} for ring in (slots, other)
+        )
+        return ours == theirs
+
+
+def agent_of_block(block: Block) -> Region | None:
+    """The agent that runs a block."""
+    first = block.first_op
+    return None if first is None else agent_of(first)
 
 
 def _handed_on(function: Operation, begun: dict[SSAValue, Slots]) -> dict[SSAValue, tuple[Slots, ...]]:

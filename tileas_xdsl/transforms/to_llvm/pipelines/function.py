@@ -18,7 +18,13 @@ from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import PipelineYieldOp
 from tileas_xdsl.transforms.to_llvm.pipelines.filling import RingAccess, ring_accesses
 from tileas_xdsl.transforms.to_llvm.pipelines.idle_waits import idle_waits
-from tileas_xdsl.transforms.to_llvm.pipelines.rings import init_barriers, make_rings, pipelines_in, tiles_of
+from tileas_xdsl.transforms.to_llvm.pipelines.rings import (
+    drop_where_all_meet_later,
+    init_barriers,
+    make_rings,
+    pipelines_in,
+    tiles_of,
+)
 from tileas_xdsl.transforms.to_llvm.pipelines.state import REFUSALS, RULES, PipelineCode, is_of_pipeline, lower_body
 from tileas_xdsl.transforms.to_llvm.pipelines.structure import first_of
 from tileas_xdsl.transforms.to_llvm.warps import refuse_agents, starting_registers, warps_of_kernel
@@ -128,10 +134,14 @@ def lowered(function: func.FuncOp, target: str, taken: set[str]) -> tuple[func.F
     code.bind(function.args, block.args)
     code.idle = idle_waits(function, code.roots)
     barriers = make_rings(code, function, _names(function, taken))
+    beginning = None
     if barriers:
         code.first = first_of(code)
-        init_barriers(code)
+        beginning = init_barriers(code)
+    first = code.first
     lower_body(function.body.block, code)
+    if beginning is not None and first is not None:
+        drop_where_all_meet_later(beginning, first)
     made = func.FuncOp(
         function.sym_name.data,
         function.function_type,

@@ -19,8 +19,10 @@ from typing import cast
 from xdsl.dialects import arith, func, llvm, scf, ub
 from xdsl.dialects.builtin import IndexType, IntegerType, TensorType, TupleType, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from tileas_xdsl.analysis.threads.filling import filled_with
+from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ProduceOp
 from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr
 from tileas_xdsl.dialects.nv_tileas.pipeline import (
@@ -31,11 +33,20 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
     IncIterOp,
 )
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp
+from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaLoadOp
 from tileas_xdsl.dialects.nv_tileas.tokens import CreateNoneOp
 from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType
 from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op
+from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncMBarrierArriveOp
 from tileas_xdsl.dialects.nvvm.fence import FenceMbarrierInitOp
-from tileas_xdsl.dialects.nvvm.mbarrier import MBarrierInitOp
+from tileas_xdsl.dialects.nvvm.mbarrier import (
+    MBarrierArriveExpectTxOp,
+    MBarrierArriveOp,
+    MBarrierInitOp,
+    MBarrierTestWaitOp,
+    MBarrierTryWaitParityOp,
+)
+from tileas_xdsl.dialects.nvvm.tcgen05 import Tcgen05CommitOp
 from tileas_xdsl.dialects.upstream import pointer_type
 from tileas_xdsl.transforms.to_llvm.pipelines.filling import RingAccess, ring_accesses
 from tileas_xdsl.transforms.to_llvm.pipelines.participants import Participants
@@ -116,8 +127,8 @@ def _slots(code: PipelineCode, op: CreatePipelineOp, kind: Attribute) -> SSAValu
     return slots
 
 
-def init_barriers(code: PipelineCode) -> None:
-    """The first thread makes the barriers, and all others wait for it."""
+def init_barriers(code: PipelineCode) -> Barrier0Op:
+    """The first thread makes the barriers, and all others wait for it, at the op that is returned."""
 
     def build() -> None:
         for ring in code.rings.values():
@@ -132,7 +143,36 @@ def init_barriers(code: PipelineCode) -> None:
             code.insert(FenceMbarrierInitOp())
 
     code.by_first_thread(build)
-    code.insert(Barrier0Op())
+    return code.insert(Barrier0Op())
+
+
+def drop_where_all_meet_later(beginning: Barrier0Op, first: SSAValue) -> None:
+    """
+    Drop the barrier behind the making of the others where all threads meet again before another one than the `first`
+    gets to any of those.
+    """
+    op = beginning.next_op
+    while op is not None and not isinstance(op, Barrier0Op):
+        if any(isinstance(inner, FOR_ALL) and not _is_of_first(inner, first) for inner in op.walk()):
+            return
+        op = op.next_op
+    if op is not None:
+        Rewriter.erase_op(beginning)
+
+
+FOR_ALL = (
+    *(MBarrierTryWaitParityOp, MBarrierTestWaitOp, MBarrierArriveOp, MBarrierArriveExpectTxOp, CpAsyncMBarrierArriveOp),
+    *(Tcgen05CommitOp, TiledTmaLoadOp, AgentSwitchOp),
+)
+"""Ops that get to barriers in memory, and what other threads run."""
+
+
+def _is_of_first(op: Operation, first: SSAValue) -> bool:
+    """Whether only the first thread gets to an op."""
+    around = op.parent_op()
+    while around is not None and not (isinstance(around, scf.IfOp) and around.cond is first):
+        op, around = around, around.parent_op()
+    return isinstance(around, scf.IfOp) and op.parent_region() is around.true_region
 
 
 # Iterators and tokens -------------------------------------------------------------------------------------------------
