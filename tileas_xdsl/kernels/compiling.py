@@ -131,7 +131,7 @@ def _compiled(program: Program, request: Request) -> Compiled:
     module = parse_module(program.text, program.name, full_context())
     chosen = chosen_target(request.target, module, is_machine_code=True)
     refuse_what_no_chip_has(chosen.name, request.options.threads)
-    options = replace(request.options, target=chosen.name)
+    options, choices = replace(request.options, target=chosen.name).for_module(module)
     programs, written = programs_of(module), written_of(module)
     done = lowered(module, options, CUBIN, is_judged=request.is_checked)
     ptxas = _ptxas(request.ptxas)
@@ -147,7 +147,7 @@ def _compiled(program: Program, request: Request) -> Compiled:
         ptx=code.ptx,
         cubin=code.cubin,
         kernels=code.kernels,
-        decisions=(*filter(None, [chosen.line]), *done.decisions, *code.lines),
+        decisions=(*filter(None, [chosen.line]), *choices, *done.decisions, *code.lines),
     )
 
 

@@ -29,7 +29,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, get_args
@@ -48,6 +48,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import CreatePipelineOp
 from tileas_xdsl.dialects.nv_tileas.verification import integers_of
 from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
 from tileas_xdsl.pipelines import Strategy, TileIRPass
+from tileas_xdsl.scheduling.block_structure import structure_of
 from tileas_xdsl.targets.chips import capability_of
 from tileas_xdsl.tools import machine_code
 from tileas_xdsl.tools.errors import InputError
@@ -151,13 +152,14 @@ def _compile(arguments: argparse.Namespace) -> int:
         remarks=arguments.remarks,
         **{option: getattr(arguments, option) for option in OF_THE_DRIVER},
     )
+    options, choices = options.for_module(module) if wanted is not None else (options, [])
     is_judged = wanted is not None and not arguments.no_check
     written: dict[str, str] = {}
     keep = keeping(written) if arguments.save_temps is not None else None
     programs = machine_code.programs_of(module) if wanted is not None else {}
     written_arrays = machine_code.written_of(module) if wanted is not None else {}
     done = lowered(module, options, wanted, is_judged=is_judged, keep=keep)
-    decisions = [*filter(None, [chosen.line]), *done.decisions]
+    decisions = [*filter(None, [chosen.line]), *choices, *done.decisions]
     if wanted is None:
         files: dict[str | None, bytes] = {arguments.out: printed(module).encode()}
     else:
@@ -213,6 +215,15 @@ class Options:
     enable_random_delay: bool = False
     remarks: bool = False
     """Whether passes remark on what they leave."""
+
+    def for_module(self, module: ModuleOp) -> tuple[Options, list[str]]:
+        """These options, with what is chosen for machine code of `module` where they ask for nothing; and a line."""
+        asked = (self.strategy, self.num_warps, self.blocks, self.persistent, self.group_programs, self.sub_tiles)
+        found = structure_of(module, self.target) if asked == ("warp-specialize", 4, 1, False, 0, 1) else None
+        if found is None or self.dynamic_persistent:
+            return self, []
+        name, chosen = found
+        return replace(self, num_warps=chosen.num_warps, persistent=chosen.persistent), [f"@{name}: {chosen}"]
 
     def driver(self, *, to_threads: bool) -> TileIRPass:
         """

@@ -162,7 +162,7 @@ class _Search:
         program = program_of(made(make, point))
         module = parse_module(program.text, program.name, full_context())
         target = chosen_target(self.how.target, module, is_machine_code=True).name
-        options = options_of(point, replace(self.how.options, target=target))
+        options, _ = options_of(point, replace(self.how.options, target=target)).for_module(module)
         given = arguments(**taken(arguments, point)) if callable(arguments) else arguments
         values = named_arguments(module, self.how.function, given)
         request = Request(target=target, options=options, is_checked=False)
