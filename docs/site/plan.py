@@ -37,6 +37,7 @@ DO: list[Entry] = [
     ("Compile to PTX", "backend.md"),
     ("Work from Python", "python.md"),
     ("Write a package of your own", "your-own-package.md"),
+    ("Write an asynchronous op", "your-own-async-op.md"),
 ]
 
 HOW: list[Entry] = [

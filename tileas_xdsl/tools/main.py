@@ -9,6 +9,7 @@ The `tileas` command. (Stock `xdsl-opt` finds our passes as well; `tileas opt` s
     tileas explain-error T   the cause of a mistake: a wrong program, a right one, the source
     tileas gui FILE          xDSL's view of it behind each pass, in the terminal
     tileas layout LAYOUT     who holds which element of a tile
+    tileas new KIND NAME     a package of your own, with a test that fails
     tileas opt FILE -p P     passes on it, with errors that say where
     tileas passes            what there is to put behind `xdsl-opt -p`
     tileas run FILE          a function on numbers
@@ -48,6 +49,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "explain-error": ("check.explain_error", "show the cause of a mistake: a wrong program, a right one, the source"),
     "gui": ("gui", "show a program behind each pass in the terminal, with the viewer of xDSL"),
     "layout": ("layout", "show who holds which element of a tile, and what leads from one layout to another"),
+    "new": ("new", "begin a package of your own: an op, an asynchronous op or a pass, with a test that fails"),
     "opt": ("opt", "run passes on a program, as xdsl-opt does, with errors that say where"),
     "passes": ("passes", "list the passes, their options, defaults and descriptions"),
     "run": ("run", "run a function on numbers"),
