@@ -54,7 +54,6 @@ from tileas_xdsl.machine.core.calling import execute, execute_on
 from tileas_xdsl.machine.core.code import Code
 from tileas_xdsl.machine.core.conflicts import deadlock_of, violation_of_conflict
 from tileas_xdsl.machine.core.deadline import NO_DEADLINE, Deadline, TimeUpError
-from tileas_xdsl.machine.core.evidence import Unordered
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.opaque_numbers import Grid, OpaqueNumber, PartsOfArrays, SumOfIds
@@ -65,6 +64,7 @@ from tileas_xdsl.machine.core.violations import (
     OutOfBoundsError,
     Party,
     UndecidedError,
+    Unordered,
     Violation,
     ViolationKind,
     report_mistake,

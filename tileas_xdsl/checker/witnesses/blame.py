@@ -14,11 +14,11 @@ from xdsl.ir import Operation
 from tileas_xdsl.checker.witnesses.witnesses import tells_of
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
-from tileas_xdsl.machine.core.evidence import Evidence, Misuse, Side, Unordered
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.happens_before import Access
 from tileas_xdsl.machine.core.synchronization import EndOfAgents, PhaseBarrier, Rendezvous
 from tileas_xdsl.machine.core.trace import Happening
+from tileas_xdsl.machine.core.violations import Evidence, Misuse, Side, Unordered
 
 
 def at_fault(evidence: Evidence) -> tuple[Hashable, ...]:

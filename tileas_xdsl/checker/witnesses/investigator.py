@@ -17,11 +17,10 @@ from tileas_xdsl.checker.witnesses.witnesses import (
     witness_of_standstill,
 )
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
-from tileas_xdsl.machine.core.evidence import Evidence, Misuse, Side, Standstill, Unordered
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.happens_before import Access
 from tileas_xdsl.machine.core.observer import Observer
-from tileas_xdsl.machine.core.violations import Violation
+from tileas_xdsl.machine.core.violations import Evidence, Misuse, Side, Standstill, Unordered, Violation
 
 
 class Investigator(Observer):

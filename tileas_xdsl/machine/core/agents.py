@@ -43,6 +43,7 @@ from tileas_xdsl.machine.core.standings import (
 )
 from tileas_xdsl.machine.core.state import OwnPart, OwnPartT, Parts
 from tileas_xdsl.machine.core.synchronization import Condition, EventCondition, MarkSequence, NotYetError
+from tileas_xdsl.machine.core.thread import Thread
 from tileas_xdsl.machine.core.threads import by_thread, own_copies
 from tileas_xdsl.machine.core.threads.clusters import BlockOfCluster, name_in_block
 from tileas_xdsl.machine.core.threads.hardware import Active, PerThread, Threads
@@ -143,7 +144,7 @@ class Team:
         return list(dict.fromkeys(op for executed in self._executed.values() for op in executed))
 
 
-class Agent:
+class Agent(Thread):
     """A thread of control. Meanings call its methods; the machine resumes it."""
 
     def __init__(self, machine: Machine, name: str, parent: Agent | None, hardware: Threads | None = None) -> None:

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
-from tileas_xdsl.machine.core.evidence import Misuse, Standstill
 from tileas_xdsl.machine.core.happens_before import TENSOR_MEMORY, Access, Conflict, Proxy
 from tileas_xdsl.machine.core.memory import ByteRegion
 from tileas_xdsl.machine.core.resources import Resource
 from tileas_xdsl.machine.core.synchronization import EndOfAgents, RendezvousCondition
-from tileas_xdsl.machine.core.violations import Effect, Party, Violation, ViolationKind
+from tileas_xdsl.machine.core.violations import Effect, Misuse, Party, Standstill, Violation, ViolationKind
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.execution import Machine

@@ -31,7 +31,6 @@ from tileas_xdsl.machine.core.conflicts import (
     violation_of_conflict,
 )
 from tileas_xdsl.machine.core.deadline import NO_DEADLINE, Deadline, TimeUpError
-from tileas_xdsl.machine.core.evidence import Unordered
 from tileas_xdsl.machine.core.handles import synchronises, unknown_outcome
 from tileas_xdsl.machine.core.happens_before import Access, AccessHistory, Conflict, Mind, Proxy, join
 from tileas_xdsl.machine.core.late_values import LateValue, when_there
@@ -52,6 +51,7 @@ from tileas_xdsl.machine.core.violations import (
     NoMeaningError,
     StuckError,
     UndecidedError,
+    Unordered,
     UnsupportedError,
     Violation,
     violation_key,
@@ -59,9 +59,9 @@ from tileas_xdsl.machine.core.violations import (
 from tileas_xdsl.machine.core.what_if import AS_WRITTEN, WhatIf
 
 if TYPE_CHECKING:
-    from tileas_xdsl.machine.core.evidence import Evidence
     from tileas_xdsl.machine.core.resources import Resource
     from tileas_xdsl.machine.core.synchronization import PhaseBarrier
+    from tileas_xdsl.machine.core.violations import Evidence
 
 STEP_BUDGET = 20_000_000
 """Steps after which an execution counts as endless."""

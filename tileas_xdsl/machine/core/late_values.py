@@ -23,9 +23,8 @@ from xdsl.ir import Operation
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.interfaces import AsyncOpInterface
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event
-from tileas_xdsl.machine.core.evidence import Side, Unordered
 from tileas_xdsl.machine.core.happens_before import Knowledge, Mind
-from tileas_xdsl.machine.core.violations import Party, Violation, ViolationKind
+from tileas_xdsl.machine.core.violations import Party, Side, Unordered, Violation, ViolationKind
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent

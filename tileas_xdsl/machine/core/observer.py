@@ -15,11 +15,10 @@ from xdsl.ir import Block, Operation
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent, Step
-    from tileas_xdsl.machine.core.evidence import Evidence
     from tileas_xdsl.machine.core.execution import Machine
     from tileas_xdsl.machine.core.happens_before import Access, AccessHistory, Mind
     from tileas_xdsl.machine.core.values import ElementType
-    from tileas_xdsl.machine.core.violations import Violation
+    from tileas_xdsl.machine.core.violations import Evidence, Violation
 
 
 class StepNote(Protocol):

@@ -20,8 +20,7 @@ from tileas_xdsl.machine.core.happens_before import Clock, Knowledge, Mind, join
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent
-    from tileas_xdsl.machine.core.evidence import Evidence
-    from tileas_xdsl.machine.core.violations import Violation
+    from tileas_xdsl.machine.core.violations import Evidence, Violation
 
 MOST_NAMED = 8
 """The number of agents that are named where many are waited for."""

@@ -2,6 +2,8 @@
 The kinds of mistake in asynchronous programs, and the records and exceptions with which the machine reports them.
 
 One report a work. Asynchronous work that nobody waits for is reported once, at the end that it outlived.
+
+`Evidence` is what a violation rests on: the accesses and standings of an execution that an explanation has to show.
 """
 
 from __future__ import annotations
@@ -9,18 +11,54 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar, NoReturn
+from typing import TYPE_CHECKING, ClassVar, NoReturn, TypeAlias
 
 from xdsl.ir import Operation
 
 from tileas_xdsl.diagnostics import Error, location_of, op_name
-from tileas_xdsl.machine.core.evidence import Misuse
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent
+    from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
     from tileas_xdsl.machine.core.execution import Machine
+    from tileas_xdsl.machine.core.happens_before import Access
     from tileas_xdsl.machine.core.memory import MemoryObject
     from tileas_xdsl.machine.core.trace import Happening
+
+
+Side: TypeAlias = "Access | AsyncWork | Agent"
+"""An access, the issue of a work, or where an agent stands now."""
+
+
+@dataclass(frozen=True)
+class Unordered:
+    """Two places that happens-before does not order, or that it orders and between which a fence is missing."""
+
+    earlier: Side
+    later: Side
+    parties: Sequence[Party]
+    """What collides there."""
+    lacks_fence: bool = False
+
+
+@dataclass(frozen=True)
+class Misuse:
+    """Something (barriers, tasks) used against its rules by `agent`, at the op where that agent stands now."""
+
+    agent: Agent
+    things: Sequence[object]
+    parties: Sequence[Party]
+
+
+@dataclass(frozen=True)
+class Standstill:
+    """Agents whose conditions can no longer hold: a deadlock."""
+
+    blocked: Sequence[Agent]
+    parties: Sequence[Party]
+
+
+Evidence: TypeAlias = Unordered | Misuse | Standstill
 
 
 class ViolationKind(StrEnum):

@@ -86,7 +86,7 @@ def _constant_value(op: arith.ConstantOp) -> Any:
 @pure(arith.ConstantOp)
 def _constant(agent: Agent, op: arith.ConstantOp) -> Any:
     value = _constant_value(agent, op)
-    return UNKNOWN if is_array(value) and not agent.machine.with_data else value
+    return UNKNOWN if is_array(value) and not agent.has_data else value
 
 
 # Integers -----------------------------------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ _is_tail_guard = per_op(is_tail_guard)
 
 @pure(arith.CmpiOp, moves=_compared)
 def _compare_integers(agent: Agent, op: arith.CmpiOp, lhs: Any, rhs: Any) -> Any:
-    if not agent.machine.with_data and _is_tail_guard(agent, op):
+    if not agent.has_data and _is_tail_guard(agent, op):
         return 1
     read, compare = COMPARISONS[op.predicate.value.data]
     scalar = op.operands[0].type

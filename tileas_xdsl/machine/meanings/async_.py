@@ -107,7 +107,7 @@ def _run_callee(
 
 @suspends(async_.AwaitOp)
 def _await(agent: Agent, op: async_.AwaitOp, promise: Event) -> Answer:
-    if not op.results and not agent.machine.allows(op, None)[0]:
+    if not op.results and not agent.allows(op, None)[0]:
         return None
     return awaited(agent, op, promise, "value" if op.results else "token").then(_take_payload, promise)
 
@@ -150,7 +150,7 @@ def _await_all(agent: Agent, op: async_.AwaitAllOp, group: PromiseGroup) -> Answ
 
 @continuation
 def _saw_group(agent: Agent, op: Operation, _: None, group: PromiseGroup) -> Answer:
-    agent.machine.happened(agent, op, "wait", f"sees a group of {group.size} complete", on=group)
+    agent.note(op, "wait", f"sees a group of {group.size} complete", on=group)
 
 
 # Arguments of functions ---------------------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ class OpenCommits(OwnPart):
 
 def queue_numbered(agent: Agent, number: int) -> GroupQueue:
     """The queue of that number; queues belong to the execution, not to an agent."""
-    queues = agent.machine.part(NumberedQueues).queues
+    queues = agent.shared(NumberedQueues).queues
     if number not in queues:
         queues[number] = GroupQueue(str(number))
     return queues[number]
@@ -82,9 +82,9 @@ def _scope(agent: Agent, op: ScopeOp) -> Answer:
 def _issue_what_was_recorded(agent: Agent, op: ScopeOp, _: Any) -> Answer:
     recording, agent.recording = agent.recording, None
     assert recording is not None
-    if agent.machine.capture == "issue":
+    if agent.captures_at_issue:
         recording.read_now()
-    move = recording.perform if agent.machine.with_data else None
+    move = recording.perform if agent.has_data else None
     work = agent.issue(op, recording.touches, move, label="an asynchronous scope")
     if isinstance(_collector_of(agent, op), CommitOp):
         _open_commits(agent)[-1].append(work)

@@ -148,7 +148,7 @@ def _start_body(
     for value in results.values:
         if isinstance(value, LateValue):
             value.maker = child
-            agent.machine.late_values = agent.machine.late_numbers = True
+            agent.makes_late_values(numbers=True)
     return results.handed_out()
 
 
@@ -264,7 +264,7 @@ def _issue_alloc(agent: Agent, op: async_region.AllocOp, edges: list[Event], siz
     if not any(isinstance(size, LateValue) for size in sizes):
         view = allocate(agent, op, kind, sizes)
         work = agent.issue(op, [Touch(view, True)], None, label=label, engine="memory", dependencies=edges)
-        return view, agent.machine.event_of(work, op.name)
+        return view, agent.event_of(work, op.name)
     buffer = LateValue(op)
 
     def look(work: AsyncWork) -> list[Touch]:
@@ -275,8 +275,8 @@ def _issue_alloc(agent: Agent, op: async_region.AllocOp, edges: list[Event], siz
 
     work = agent.issue(op, [], None, label=label, engine="memory", dependencies=edges, look=look, needs=sizes)
     buffer.maker = work
-    agent.machine.late_values = agent.machine.late_numbers = True
-    return buffer, agent.machine.event_of(work, op.name)
+    agent.makes_late_values(numbers=True)
+    return buffer, agent.event_of(work, op.name)
 
 
 class _Copying:
@@ -328,7 +328,7 @@ def _issue_copy(agent: Agent, op: async_region.CopyOp, edges: list[Event], opera
         look=copying.look,
         needs=copying.operands,
     )
-    return agent.machine.event_of(work, op.name)
+    return agent.event_of(work, op.name)
 
 
 # Arguments of functions ---------------------------------------------------------------------------------------------

@@ -56,6 +56,6 @@ def _switch(agent: Agent, op: cf.SwitchOp, flag: Any, *arguments: Any) -> Answer
 def _assert(agent: Agent, op: cf.AssertOp, condition: Any) -> None:
     """A condition on data that is not computed when checking is taken to hold."""
     if condition is UNKNOWN:
-        agent.machine.assume(ASSERTION_HOLDS)
+        agent.assume(ASSERTION_HOLDS)
     elif not agent.known(condition, op, "asserts"):
         raise MistakeError(op, f'fails{agent.in_iteration}: "{op.msg.data}"; a condition that holds')

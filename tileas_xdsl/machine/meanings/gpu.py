@@ -52,7 +52,7 @@ def _wait_for(agent: Agent, op: Operation, tokens: Sequence[Event]) -> Request:
 
 @continuation
 def _saw_tokens(agent: Agent, op: Operation, _: None, event: Event, count: int) -> Answer:
-    agent.machine.happened(agent, op, "wait", f"sees {count} gpu tokens complete", on=event)
+    agent.note(op, "wait", f"sees {count} gpu tokens complete", on=event)
 
 
 @suspends(gpu.WaitOp)
@@ -116,7 +116,7 @@ def _dealloc(agent: Agent, op: gpu.DeallocOp, *operands: Any) -> Answer:
         engine="memory",
         dependencies=tokens,
     )
-    return agent.machine.event_of(work, op.name)
+    return agent.event_of(work, op.name)
 
 
 @continuation

@@ -204,7 +204,7 @@ def _contents(agent: Agent, op: Operation, nest: Nest, number: int, value: Any) 
         return value
     if number < nest.inputs or nest.reads(number):
         return agent.load(value, op)
-    return np.zeros(value.shape, value.element.dtype) if agent.machine.with_data else UNKNOWN
+    return np.zeros(value.shape, value.element.dtype) if agent.has_data else UNKNOWN
 
 
 def _array(op: Operation, value: Any, kind: Attribute) -> Array:
@@ -213,7 +213,7 @@ def _array(op: Operation, value: Any, kind: Attribute) -> Array:
 
 def _compute_together(agent: Agent, op: Operation, nest: Nest, contents: Sequence[Any]) -> tuple[Any, ...]:
     count = len(contents) - nest.inputs
-    if not agent.machine.with_data or any(content is UNKNOWN for content in contents):
+    if not agent.has_data or any(content is UNKNOWN for content in contents):
         return (UNKNOWN,) * count
 
     def compute(*values: Any) -> tuple[Array, ...]:
@@ -265,7 +265,7 @@ def _run_body(agent: Agent, block: Block, arguments: Sequence[Array], point: Seq
     values = agent.activation.values
     values.update(zip(block.args, arguments, strict=True))
     agent.part(IterationPoint).indices = point
-    for step in agent.machine.prepared(block):
+    for step in agent.prepared(block):
         operands = [_array(step.op, values[operand], operand.type) for operand in step.operands]
         if step.kind is Kind.TERMINATOR:
             return tuple(operands)

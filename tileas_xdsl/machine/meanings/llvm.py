@@ -59,7 +59,7 @@ def _constant(agent: Agent, op: llvm.ConstantOp) -> Any:
     value = op.value
     if isinstance(value, DenseIntOrFPElementsAttr) and isinstance(op.result.type, VectorType):
         numbers = dense_array(op, value)
-        return numbers if agent.machine.with_data else UNKNOWN
+        return numbers if agent.has_data else UNKNOWN
     if isinstance(value, IntegerAttr):
         return wrap(value.value.data, op.result.type)
     element = element_type(op.result.type)
@@ -70,7 +70,7 @@ def _constant(agent: Agent, op: llvm.ConstantOp) -> Any:
 
 @pure(llvm.UndefOp, llvm.ZeroOp)
 def _zero(agent: Agent, op: Operation) -> Any:
-    return _zero_of(op.results[0].type) if agent.machine.with_data else UNKNOWN
+    return _zero_of(op.results[0].type) if agent.has_data else UNKNOWN
 
 
 def _zero_of(kind: Attribute) -> Any:
@@ -285,11 +285,11 @@ def _address_of(agent: Agent, op: llvm.AddressOfOp) -> Pointer:
         raise UnsupportedError(op, f"takes the address of {op.global_name}, which is no global of this module")
     size, _ = size_and_alignment(target.global_type, op)
     space = space_of(op.result.type)
-    dynamic = agent.machine.code.fact(_dynamic_globals, target) if space == "shared" and not size else ()
+    dynamic = agent.code.fact(_dynamic_globals, target) if space == "shared" and not size else ()
 
     def make() -> MemoryObject:
         name = ", ".join(each.sym_name.data for each in dynamic or (target,))
-        made = byte_object(name, MOST_DYNAMIC if dynamic else size, space, with_data=agent.machine.with_data)
+        made = byte_object(name, MOST_DYNAMIC if dynamic else size, space, with_data=agent.has_data)
         made.is_open = bool(dynamic)
         return made
 
@@ -315,7 +315,7 @@ SHARED_SPACE = 3
 def _alloca(agent: Agent, op: llvm.AllocaOp, count: Any) -> Pointer:
     size, _ = size_and_alignment(op.elem_type, op)
     total = size * agent.known(count, op, "takes as its size")
-    return Pointer(byte_object("alloca", total, "private", with_data=agent.machine.with_data), 0)
+    return Pointer(byte_object("alloca", total, "private", with_data=agent.has_data), 0)
 
 
 def _index_strides(op: Operation) -> list[int]:
@@ -382,7 +382,7 @@ def _int_to_ptr(agent: Agent, op: llvm.IntToPtrOp, address: Any) -> Pointer:
     number = agent.known(address, op, "makes a pointer of")
     if space_of(op.output.type) == "tensor":
         return tensor_memory(agent).pointer(unsigned(number, op.input.type))
-    return agent.machine.part(Addresses).pointer(unsigned(number, op.input.type), op)
+    return agent.shared(Addresses).pointer(unsigned(number, op.input.type), op)
 
 
 @effect(llvm.PtrToIntOp, per_thread=TakesPerThread.ONE_BY_ONE)
@@ -390,7 +390,7 @@ def _ptr_to_int(agent: Agent, op: llvm.PtrToIntOp, pointer: Any) -> int:
     target: Pointer = agent.known(pointer, op, "takes the address of")
     if target.base is tensor_memory(agent).base:
         return wrap(target.offset, op.output.type)
-    return wrap(agent.machine.part(Addresses).number(target), op.output.type)
+    return wrap(agent.shared(Addresses).number(target), op.output.type)
 
 
 def _places_of_threads(agent: Agent, pointer: Any) -> Sequence[tuple[int, Pointer]]:
@@ -533,7 +533,7 @@ def _atomicrmw(agent: Agent, op: extended.AtomicRMWOp, pointer: Any, given: Any)
 def _cmpxchg(agent: Agent, op: extended.CmpXchgOp, pointer: Any, expected: Any, given: Any) -> Any:
     target: Pointer = agent.known(pointer, op, "accesses")
     compares_pointers = isinstance(op.val.type, llvm.LLVMPointerType)
-    if agent.machine.with_data and compares_pointers:
+    if agent.has_data and compares_pointers:
         raise UnsupportedError(op, "compares pointers; compare integers instead")
     place = target.view((POINTER_BYTES,), BYTE) if compares_pointers else typed_view(target, op.val.type, op)
 

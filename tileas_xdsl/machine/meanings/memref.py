@@ -73,7 +73,7 @@ def _made(
     """The object that `op` allocates: a fresh one, or that of the block."""
 
     def make() -> MemoryObject:
-        return MemoryObject.zeros(name, shape, element, space, with_data=agent.machine.with_data)
+        return MemoryObject.zeros(name, shape, element, space, with_data=agent.has_data)
 
     if not _is_of_block(agent, space):
         return make()
@@ -153,7 +153,7 @@ def _make_global(agent: Agent, op: memref.GlobalOp) -> MemoryObject:
     kind = op.type
     element, shape, space = element_of(op, kind), kind.get_shape(), memory_space(kind)
     initial = _initial_value(agent, op)
-    if not agent.machine.with_data:
+    if not agent.has_data:
         values = () if initial is None else initial.flat
         known = {number * element.size: Cell(element, value.item()) for number, value in enumerate(values)}
         return MemoryObject(op.sym_name.data, shape, element, space, cells=known)
@@ -212,7 +212,7 @@ def _store(agent: Agent, op: memref.StoreOp, value: Any, target: Any, *indices: 
 def same_shape(agent: Agent, op: Operation, source: Any, target: Any) -> tuple[View, View]:
     """Two memrefs between which elements are copied one by one."""
     from_view, to_view = view_of(agent, op, source), view_of(agent, op, target)
-    if from_view.shape != to_view.shape and (agent.machine.with_data or _are_known(op)):
+    if from_view.shape != to_view.shape and (agent.has_data or _are_known(op)):
         raise UnsupportedError(op, f"copies an array of shape {from_view.shape} to one of shape {to_view.shape}")
     return from_view, to_view
 
@@ -415,7 +415,7 @@ def _metadata(agent: Agent, op: memref.ExtractStridedMetaDataOp, source: Any) ->
 def _aligned_pointer(agent: Agent, op: memref.ExtractAlignedPointerAsIndexOp, source: Any) -> int:
     """Where offset 0 is: `memref.extract_strided_metadata` says how far from there the first element lies."""
     view = view_of(agent, op, source)
-    return agent.machine.part(Addresses).number(Pointer(view.base, view.origin))
+    return agent.shared(Addresses).number(Pointer(view.base, view.origin))
 
 
 refused(

@@ -88,7 +88,7 @@ def _wait(agent: Agent, op: Any, token: Any) -> Answer:
         raise MistakeError(
             op, f'waits for a group of {known.owner.name}; a wait in that thread (PTX ISA, "cp.async.wait_group")'
         )
-    waits, _ = agent.machine.allows(op, None)
+    waits, _ = agent.allows(op, None)
     if not waits:
         return None
     ordinal = known.group.ordinal

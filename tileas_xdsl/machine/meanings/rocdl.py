@@ -193,11 +193,11 @@ def _source(agent: Agent, op: Operation, source: Any, of_source: int | None, of_
     """
     if isinstance(source, Pointer) and of_source is not None:
         return source.plus(of_source + of_both).bytes(size)
-    if agent.machine.with_data or not isinstance(op, llvm.CallIntrinsicOp):
+    if agent.has_data or not isinstance(op, llvm.CallIntrinsicOp):
         raise UnsupportedError(op, "moves bytes whose place or number is not known; use a transfer between pointers")
     if isinstance(source, Pointer):
         return source.base.whole()
-    agent.machine.assume(ONLY_READ)
+    agent.assume(ONLY_READ)
     return None
 
 
@@ -273,12 +273,12 @@ def _mark(agent: Agent, op: Operation) -> None:
     marks.positions.append(len(agent.transfers))
     number, covered = len(marks.positions), len(agent.transfers)
     text = f"mark {number} covers {covered} transfers"
-    agent.machine.happened(agent, op, "commit", text, on=agent.transfers, turn=covered)
+    agent.note(op, "commit", text, on=agent.transfers, turn=covered)
 
 
 @suspends(waits.WaitAsyncmarkOp)
 def _wait_mark(agent: Agent, op: Any) -> Answer:
-    waits, outstanding = agent.machine.allows(op, op.count.value.data)
+    waits, outstanding = agent.allows(op, op.count.value.data)
     if not waits:
         return None
     covered = agent.activation.marks.covered_by_wait(outstanding)
@@ -289,7 +289,7 @@ def _wait_mark(agent: Agent, op: Any) -> Answer:
 @continuation
 def _saw_marks(agent: Agent, op: Operation, _: None, condition: MarkCondition) -> Answer:
     text = f"sees the first {condition.covered} transfers complete"
-    agent.machine.happened(agent, op, "wait", text, on=condition.transfers, turn=condition.covered)
+    agent.note(op, "wait", text, on=condition.transfers, turn=condition.covered)
 
 
 # Counters -----------------------------------------------------------------------------------------------------------
@@ -309,7 +309,7 @@ def _wait_counter(
     Wait until `counter` has fallen to `outstanding`; `stores` says whether it counts those, too. At 0 the accesses of
     the wave itself that are of `kinds` are complete as well, and at any number those of `beside`.
     """
-    waits, outstanding = agent.machine.allows(op, outstanding)
+    waits, outstanding = agent.allows(op, outstanding)
     if not waits:
         return Done()
     wait_for_own(agent, beside if outstanding else (*beside, *kinds))
@@ -328,7 +328,7 @@ def _saw_count(agent: Agent, op: Operation, _: None, condition: CounterCondition
     while counted and isinstance(counted[0], OwnStore):
         del counted[0]
     text = f"sees {len(condition.works)} transfers of {condition.counter} complete"
-    agent.machine.happened(agent, op, "wait", text, on=counted)
+    agent.note(op, "wait", text, on=counted)
 
 
 @suspends(waits.WaitAsynccntOp)
@@ -359,7 +359,7 @@ def _waitcnt(agent: Agent, op: Any) -> Answer:
     if vmcnt < MOST_OF_VMCNT:
         return _wait_counter(agent, op, "vmcnt", vmcnt, kinds=(LOADS, STORES), beside=lds, stores=True)
     # No count that could be raised: the wait is there or it is not.
-    waits, _ = agent.machine.allows(op, None)
+    waits, _ = agent.allows(op, None)
     if waits:
         wait_for_own(agent, lds)
     return Done()

@@ -46,12 +46,12 @@ def _give_results(_agent: Agent, op: Operation, values: tuple[Any, ...]) -> Answ
 
 @control(scf.ForOp, may_move=("lb", "ub", "iter_args"), deciding=3)
 def _for(agent: Agent, op: scf.ForOp, lower: Any, upper: Any, step: Any, *inits: Any) -> Answer:
-    if op in agent.machine.grid.loops:
+    if op in agent.grid.loops:
         return agent.run_iterations(op.body.block, turns_over_blocks(agent.machine, lower, step), inits).then(
             _give_results
         )
     low = agent.known(lower, op, "takes as its lower bound")
-    if op in (opened := agent.machine.part(OpenCounts)).loops:
+    if op in (opened := agent.shared(OpenCounts)).loops:
         turns = opened.begin(agent, op, low, agent.known(step, op, "takes as its step"))
         return agent.run_iterations(op.body.block, turns, inits).then(_give_results)
     high = agent.known(upper, op, "takes as its upper bound")
@@ -134,13 +134,13 @@ class WhileTurn:
 
 @control(scf.WhileOp, may_move=("arguments",))
 def _while(agent: Agent, op: scf.WhileOp, *inits: Any) -> Answer:
-    observer = agent.machine.observer
+    observer = agent.observer
     turns = observer.loop(agent, op.before_region.block, None) if observer.watches_steps else None
     return _begin_turn(agent, op, inits, WhileTurn(agent.iteration, turns))
 
 
 def _begin_turn(agent: Agent, op: scf.WhileOp, values: tuple[Any, ...], turn: WhileTurn) -> Request:
-    agent.machine.check_budget(op)
+    agent.check_budget(op)
     agent.begin_iteration(op.before_region.block, turn.outside, turn.number)
     if turn.turns is not None and turn.turns.begins():
         return Pause().then(_run_before, values, turn)

@@ -49,21 +49,21 @@ def _shape_of(op: Operation, sizes: Sequence[int]) -> tuple[int, ...]:
 
 @pure(tensor.EmptyOp)
 def _empty(agent: Agent, op: tensor.EmptyOp, *sizes: int) -> Any:
-    if not agent.machine.with_data:
+    if not agent.has_data:
         return UNKNOWN
     return np.zeros(_shape_of(op, sizes), element_of(op, op.tensor.type).dtype)
 
 
 @pure(tensor.SplatOp)
 def _splat(agent: Agent, op: tensor.SplatOp, value: Any, *sizes: int) -> Any:
-    if not agent.machine.with_data:
+    if not agent.has_data:
         return UNKNOWN
     return np.full(_shape_of(op, sizes), value, element_of(op, op.result.type).dtype)
 
 
 @pure(tensor.FromElementsOp)
 def _from_elements(agent: Agent, op: tensor.FromElementsOp, *elements: Any) -> Any:
-    if not agent.machine.with_data:
+    if not agent.has_data:
         return UNKNOWN
     return np.array(elements, element_of(op, op.result.type).dtype).reshape(_shape_of(op, ()))
 

@@ -80,7 +80,7 @@ block_extents(lambda op: f"num_programs.{_name_of_axis(op)}", tt.GetNumProgramsO
 
 def access_unfollowed(agent: Agent, op: Operation) -> None:
     """`op` accesses global memory, or starts to: all that matters of where is that earlier grids are complete."""
-    agent.machine.assume(GLOBAL_MEMORY)
+    agent.assume(GLOBAL_MEMORY)
     touch_unfollowed(agent, op)
 
 
@@ -102,7 +102,7 @@ def access_global(agent: Agent, op: Operation, *_operands: Any) -> Any:
     """Read or write global memory, which is not followed; what is read is unknown."""
     access_unfollowed(agent, op)
     if _is_in_ttir(agent, op):
-        agent.machine.assume(NOT_ASYNCHRONOUS_YET)
+        agent.assume(NOT_ASYNCHRONOUS_YET)
     return unknown_outcome(op) if op.results else None
 
 

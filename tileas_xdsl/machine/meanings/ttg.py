@@ -200,7 +200,7 @@ def _specialize(agent: Agent, op: WarpSpecializeOp) -> Answer:
         name = f"partition {number} ({warps} warp{'s' if warps != 1 else ''})"
         child = agent.fork(name, op, _take_registers, number, captures, captures=[])
         note_known(child)
-        agent.machine.happened(agent, op, "fork", f"starts {child.name}", on=child)
+        agent.note(op, "fork", f"starts {child.name}", on=child)
         started.append(child)
     return _moved(agent, op, 0).then(_begin_default, tuple(started))
 
@@ -240,7 +240,7 @@ def _join(agent: Agent, op: Operation, results: tuple[Any, ...], started: tuple[
 
 @continuation
 def _saw_end(agent: Agent, op: WarpSpecializeOp, _: None, end: EndOfAgents, results: tuple[Any, ...]) -> Answer:
-    agent.machine.happened(agent, op, "wait", f"sees the end of {len(end.agents)} partitions", on=end)
+    agent.note(op, "wait", f"sees the end of {len(end.agents)} partitions", on=end)
     note_known(agent)
     _give_registers_back(agent, op)
     return Done(results).then(give_results) if op.results else None

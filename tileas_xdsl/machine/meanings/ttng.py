@@ -258,7 +258,7 @@ def _reinterpret(_agent: Agent, _op: Operation, _pointer: Any) -> Any:
 @effect(ttng.TensormapCreateOp, ttng.TensormapFenceproxyAcquireOp, opaque=("*",))
 def _make_descriptor(agent: Agent, _op: Operation, *_operands: Any) -> None:
     """A descriptor in global memory, which is not followed."""
-    agent.machine.assume(GLOBAL_MEMORY)
+    agent.assume(GLOBAL_MEMORY)
 
 
 # wgmma ----------------------------------------------------------------------------------------------------------------
@@ -276,7 +276,7 @@ def _dot(agent: Agent, op: ttng.WarpGroupDotOp, *operands: Any) -> Answer:
         work = start_warpgroup_product(agent, op, [Touch(view, False, Proxy.ASYNC) for view in views], "a product")
     commit_warpgroup_products(agent, op)
     if op.isAsync is not None and op.isAsync.value.data:
-        agent.machine.late_values = True
+        agent.makes_late_values()
         return RegistersInFlight(op, ttng.WarpGroupDotWaitOp.name).filled_by(work)
     return wait_for_warpgroup_products(agent, op, 0).then(_give_product)
 
@@ -323,7 +323,7 @@ def _mma(agent: Agent, op: ttng.TCGen5MMAOp | ttng.TCGen5MMAScaledOp, *operands:
         _commit_to(agent, op, barrier)
     if not _is_synchronous(agent, op):
         return _give_token(agent, op, None)
-    done = agent.machine.event_of(start_commit(agent, op), "the product")
+    done = agent.event_of(start_commit(agent, op), "the product")
     return agent.wait(EventCondition(done, "a product"), op).then(_give_token)
 
 

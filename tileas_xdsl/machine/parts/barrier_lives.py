@@ -20,11 +20,19 @@ from xdsl.ir import Operation
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
-from tileas_xdsl.machine.core.evidence import Evidence, Misuse
 from tileas_xdsl.machine.core.memory import OBJECT_BYTES
 from tileas_xdsl.machine.core.synchronization import Condition, NotYetError, PhaseBarrier
 from tileas_xdsl.machine.core.threads.clusters import Cluster, ClusterMemory, is_in_another_block
-from tileas_xdsl.machine.core.violations import Effect, NoMeaningError, Party, UndecidedError, Violation, ViolationKind
+from tileas_xdsl.machine.core.violations import (
+    Effect,
+    Evidence,
+    Misuse,
+    NoMeaningError,
+    Party,
+    UndecidedError,
+    Violation,
+    ViolationKind,
+)
 from tileas_xdsl.machine.parts.placed_barriers import (
     BarrierLook,
     PlacedBarrier,
@@ -62,13 +70,13 @@ def make_barrier(
     state = PhaseBarrier(name_at(place), expected, op, counted_by_hand=True)
     made_by = agent.active if agent.is_of_several_warps else None
     barrier = PlacedBarrier(state, agent, agent.moment, op, place.base.family, fenced, made_by)
-    agent.machine.part(PlacedBarriers).at[place.key] = barrier
+    agent.shared(PlacedBarriers).at[place.key] = barrier
     place.base.objects[place.offset] = state.name
     if agent.block is not None:
-        agent.machine.part(Cluster).at_end_of_block[end_barriers_of_block] = None
+        agent.shared(Cluster).at_end_of_block[end_barriers_of_block] = None
     if not fenced:
         agent.part(UnfencedInits).barriers.append(barrier)
-    agent.machine.happened(agent, op, "init", f"makes {state.name} for {expected} arrivals a phase", on=state)
+    agent.note(op, "init", f"makes {state.name} for {expected} arrivals a phase", on=state)
     if threads > 1:
         _report_several(agent, op, state, f"{state.name} is made by {threads} threads: all but one make it over it")
 
@@ -78,14 +86,14 @@ def _report_several(agent: Agent, op: Operation, state: PhaseBarrier, text: str)
     violation = Violation(
         ViolationKind.PHASE, text, (party,), f"an nvvm.elect.sync, or a branch on one thread, around '{op_name(op)}'"
     )
-    agent.machine.report(violation, Misuse(agent, [state], (party,)))
+    agent.report(violation, Misuse(agent, [state], (party,)))
 
 
 def _end_what_lives_there(agent: Agent, op: Operation, place: Pointer) -> None:
     region = place.bytes(OBJECT_BYTES).region
     while place.base.object_under(region) is not None:
         offset = next(other for other in place.base.objects if abs(other - place.offset) < OBJECT_BYTES)
-        before = agent.machine.part(PlacedBarriers).at.pop((place.base.serial, offset))
+        before = agent.shared(PlacedBarriers).at.pop((place.base.serial, offset))
         del place.base.objects[offset]
         _report_made_over(agent, op, place, before)
 
@@ -101,7 +109,7 @@ def _report_made_over(agent: Agent, op: Operation, place: Pointer, before: Place
         parties,
         f"an nvvm.mbarrier.inval of {before.state.name} after its last use, or other bytes: each barrier has 8",
     )
-    agent.machine.report(violation, Misuse(agent, [before.state], parties))
+    agent.report(violation, Misuse(agent, [before.state], parties))
 
 
 def end_barrier(agent: Agent, op: Operation, place: Pointer) -> None:
@@ -110,16 +118,16 @@ def end_barrier(agent: Agent, op: Operation, place: Pointer) -> None:
     if several of its threads do it.
     """
     _note_look(agent, op, place)
-    barriers = agent.machine.part(PlacedBarriers)
+    barriers = agent.shared(PlacedBarriers)
     barrier = barriers.at.pop(place.key, None)
     if barrier is None:
-        agent.machine.report(*_no_barrier(agent, op, place))
+        agent.report(*_no_barrier(agent, op, place))
         return
     del place.base.objects[place.offset]
     _judge_end(agent, op, barrier)
     _write(agent, op, place)
     barriers.ended[place.key] = Party(op, agent.name, agent.iteration, f"invalidates {barrier.state.name}")
-    agent.machine.happened(agent, op, "inval", f"invalidates {barrier.state.name}", on=barrier.state)
+    agent.note(op, "inval", f"invalidates {barrier.state.name}", on=barrier.state)
     if agent.threads > 1:
         text = f"{barrier.state.name} is invalidated by {agent.threads} threads: all but one find no valid barrier"
         _report_several(agent, op, barrier.state, text)
@@ -131,13 +139,13 @@ def end_barriers_of_block(agent: Agent, op: Operation) -> None:
     may still use one of them from another block.
     """
     assert agent.block is not None
-    barriers = agent.machine.part(PlacedBarriers)
-    for base in agent.machine.part(ClusterMemory).objects_of(agent.block.rank):
+    barriers = agent.shared(PlacedBarriers)
+    for base in agent.shared(ClusterMemory).objects_of(agent.block.rank):
         for offset in list(base.objects):
             barrier = barriers.at.pop((base.serial, offset))
             late = _still_in_use(agent, barrier, from_other_blocks=True)
             if late:
-                agent.machine.report(*_gone(agent, (*late, _end_of(agent, op)), barrier.state.name))
+                agent.report(*_gone(agent, (*late, _end_of(agent, op)), barrier.state.name))
             barriers.ended[base.serial, offset] = _end_of(agent, op)
             del base.objects[offset]
 
@@ -195,12 +203,12 @@ def use_barrier(agent: Agent, op: Operation, place: Pointer) -> PlacedBarrier:
     reporting a violation where the barrier is gone, or would be in another block.
     """
     _note_look(agent, op, place)
-    barriers = agent.machine.part(PlacedBarriers)
+    barriers = agent.shared(PlacedBarriers)
     found = barriers.at.get(place.key)
     if found is None:
         if place.key not in barriers.ended and not is_in_another_block(agent, place.base):
             raise NotYetError(MadeCondition(place, op, barriers))
-        agent.machine.report(*_no_barrier(agent, op, place))
+        agent.report(*_no_barrier(agent, op, place))
         raise NoMeaningError
     found.uses[agent.number] = agent.moment
     found.users[agent.number] = op
@@ -249,19 +257,19 @@ def note_signal(barrier: PlacedBarrier, work: AsyncWork) -> None:
 
 def note_switched_off(agent: Agent, op: Operation, place: Pointer) -> None:
     """Note in the trace that `op` does nothing at `place`, since its predicate is false."""
-    barrier = agent.machine.part(PlacedBarriers).at.get(place.key)
+    barrier = agent.shared(PlacedBarriers).at.get(place.key)
     if barrier is not None:
         text = f"does not arrive at {barrier.state.name}: its predicate is false"
-        agent.machine.happened(agent, op, "skip", text, on=barrier.state, turn=barrier.state.phases_completed)
+        agent.note(op, "skip", text, on=barrier.state, turn=barrier.state.phases_completed)
 
 
 def _note_look(agent: Agent, op: Operation, place: Pointer) -> None:
-    if agent.machine.observer.watches_steps:
-        agent.machine.observer.looks(BarrierLook(op, place.base, place.offset, agent))
+    if agent.observer.watches_steps:
+        agent.observer.looks(BarrierLook(op, place.base, place.offset, agent))
 
 
 def _no_barrier(agent: Agent, op: Operation, place: Pointer) -> tuple[Violation, Misuse]:
-    ended = agent.machine.part(PlacedBarriers).ended.get(place.key)
+    ended = agent.shared(PlacedBarriers).ended.get(place.key)
     user = Party(op, agent.name, agent.iteration, f"uses {name_at(place)}")
     if is_in_another_block(agent, place.base):
         return _no_barrier_there(agent, place, user, ended)
@@ -308,7 +316,7 @@ def _report_unordered_init(agent: Agent, op: Operation, barrier: PlacedBarrier) 
         "a barrier of all threads between the initialisation and the first use",
         leads_to=Effect.HANG_OR_WRONG,
     )
-    agent.machine.report(violation, Misuse(agent, [barrier.maker, agent], parties))
+    agent.report(violation, Misuse(agent, [barrier.maker, agent], parties))
 
 
 def check_init_fence(agent: Agent, op: Operation, barrier: PlacedBarrier) -> None:
@@ -326,4 +334,4 @@ def check_init_fence(agent: Agent, op: Operation, barrier: PlacedBarrier) -> Non
         "an nvvm.fence.mbarrier.init (or a proxy fence) by the thread that makes the barrier, after it made it",
         leads_to=Effect.HANG_OR_WRONG,
     )
-    agent.machine.report(violation, Misuse(agent, [barrier.state], parties[1:]))
+    agent.report(violation, Misuse(agent, [barrier.state], parties[1:]))

@@ -51,8 +51,8 @@ class GivenStates(SharedPart):
 
 def state_of(agent: Agent, barrier: PhaseBarrier, phase: int) -> int | StateToken:
     """What an arrival in `phase` of `barrier` returns."""
-    if agent.machine.observer.numbers_phases:
-        return agent.machine.part(GivenStates).number_of(barrier, phase)
+    if agent.observer.numbers_phases:
+        return agent.shared(GivenStates).number_of(barrier, phase)
     return StateToken(barrier, phase)
 
 
@@ -61,7 +61,7 @@ def phase_of_state(agent: Agent, op: Operation, state: int | StateToken, barrier
     The phase that `op`, a test of `barrier`, names by `state`. Reports a state that an arrival elsewhere has given, or
     none, or that is too old, and raises `NoMeaningError` then.
     """
-    token = state if isinstance(state, StateToken) else agent.machine.part(GivenStates).token(state)
+    token = state if isinstance(state, StateToken) else agent.shared(GivenStates).token(state)
     if token is None or token.barrier is not barrier:
         giver = "no arrival" if token is None else f"an arrival at {token.barrier.name}"
         role = f"tests {barrier.name} for a state that {giver} has given"
@@ -75,7 +75,7 @@ def phase_of_state(agent: Agent, op: Operation, state: int | StateToken, barrier
 def note_test(agent: Agent, op: Operation, barrier: PhaseBarrier, phase: int) -> None:
     """`agent` tests `phase` of `barrier` by its state. Reports it, and raises `NoMeaningError`, if that is too old."""
     agent.shares(barrier.name, alone=False)
-    agent.machine.phase_barriers[barrier] = None
+    agent.begins_phase(barrier)
     age = barrier.phases_completed - phase
     if age > 1:
         role = f"tests {barrier.name} for phase {phase}, and phase {barrier.phases_completed} is the current one"

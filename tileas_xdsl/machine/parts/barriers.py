@@ -30,7 +30,6 @@ from xdsl.ir import Operation
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
-from tileas_xdsl.machine.core.evidence import Misuse
 from tileas_xdsl.machine.core.questions import Hope
 from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
 from tileas_xdsl.machine.core.synchronization import (
@@ -40,7 +39,7 @@ from tileas_xdsl.machine.core.synchronization import (
     PhaseCondition,
     QueueCondition,
 )
-from tileas_xdsl.machine.core.violations import Party, Violation, ViolationKind
+from tileas_xdsl.machine.core.violations import Misuse, Party, Violation, ViolationKind
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.execution import Machine
@@ -63,7 +62,7 @@ def arrive(
     _must_know_last_phase(agent, barrier, op, "arrives")
     phase = barrier.phases_completed
     text = f"arrives at {barrier.name}, phase {phase}{'' if hands_over else ', and hands over nothing: see its scope'}"
-    agent.machine.happened(agent, op, "arrive", text, on=barrier, turn=phase)
+    agent.note(op, "arrive", text, on=barrier, turn=phase)
     moment, too_many = agent.moment, count > barrier.pending
     knowledge = agent.release()
     if not may_complete:
@@ -92,7 +91,7 @@ def expect_arrivals(agent: Agent, barrier: PhaseBarrier, op: Operation, count: i
     _must_know_last_phase(agent, barrier, op, "expects arrivals")
     barrier.add_pending(count, agent.number, agent.moment)
     phase, arrivals = barrier.phases_completed, "1 arrival" if count == 1 else f"{count} arrivals"
-    agent.machine.happened(agent, op, "expect", f"expects {arrivals} more at {barrier.name}", on=barrier, turn=phase)
+    agent.note(op, "expect", f"expects {arrivals} more at {barrier.name}", on=barrier, turn=phase)
 
 
 def report_bytes(agent: Agent, barrier: PhaseBarrier, op: Operation, size: int) -> None:
@@ -108,7 +107,7 @@ def _must_know_last_phase(agent: Agent, barrier: PhaseBarrier, op: Operation, do
     """
     Doubt, if `agent` does not know that the phase before is complete: then this could as well count for that phase.
     """
-    agent.machine.phase_barriers[barrier] = None
+    agent.begins_phase(barrier)
     previous = barrier.last_completed
     if not previous.is_behind(agent):
         agent.doubt(op, f"{does} at {barrier.name}, unordered with phase {previous.index} of it")
@@ -170,7 +169,7 @@ def _report(
     party = Party(op, agent.name, agent.iteration, role)
     maker = Party(barrier.op, "", (), f"makes the barrier {made}".rstrip())
     violation = Violation(ViolationKind.PHASE, text, (party, maker), missing)
-    agent.machine.report(violation, Misuse(agent, [barrier], [party]))
+    agent.report(violation, Misuse(agent, [barrier], [party]))
 
 
 def wait_for_parity(
@@ -180,7 +179,7 @@ def wait_for_parity(
     Wait until a phase of `parity` is complete, and acquire what its arrivals handed over, unless not. Reports a
     violation if the barrier is already past the phase that is meant.
     """
-    if op is agent.machine.what_if.inverted:
+    if agent.inverts(op):
         parity ^= 1
     return _wait(agent, PhaseCondition(barrier, parity, barrier.phase_named(parity, agent), acquires), op)
 
@@ -245,7 +244,7 @@ def _saw_phase(agent: Agent, op: Operation, _: None, condition: PhaseCondition) 
 def _saw_phase_now(agent: Agent, op: Operation, barrier: PhaseBarrier) -> None:
     phase = barrier.phases_completed - 1
     text = f"sees phase {phase} of {barrier.name}" if phase >= 0 else f"passes {barrier.name} before its first phase"
-    agent.machine.happened(agent, op, "wait", text, on=barrier, turn=phase)
+    agent.note(op, "wait", text, on=barrier, turn=phase)
 
 
 def _phase_ran_away(agent: Agent, barrier: PhaseBarrier, meant: int, op: Operation) -> None:
@@ -254,7 +253,7 @@ def _phase_ran_away(agent: Agent, barrier: PhaseBarrier, meant: int, op: Operati
     seen = barrier.phases_completed - 1
     role = f"waits for phase {meant} of {barrier.name}, of which phase {seen} is already complete"
     arrivals = [other for other in barrier.completed if other.index > meant]
-    who = ", ".join(agent.machine.agents[number].name for phase in arrivals for number in sorted(phase.arrivals))
+    who = ", ".join(agent.agents[number].name for phase in arrivals for number in sorted(phase.arrivals))
     text = f"{barrier.name} ran {seen - meant} phase(s) ahead of a waiting agent: its parity now means another phase"
     missing = f"an edge from this wait to the arrivals of phase {meant + 1} ({who or 'asynchronous work'})"
     _report(agent, barrier, op, role, text, missing)
@@ -336,13 +335,13 @@ def commit(agent: Agent, queue: GroupQueue, works: list[AsyncWork], op: Operatio
     for work in works:
         work.channels.append(queue)
     text = f"commits group {group.ordinal} of queue {queue.name}"
-    agent.machine.happened(agent, op, "commit", text, on=queue, turn=group.ordinal)
+    agent.note(op, "commit", text, on=queue, turn=group.ordinal)
     return group
 
 
 def wait_for_queue(agent: Agent, queue: GroupQueue, in_flight: int, op: Operation) -> Request:
     """Wait until at most the `in_flight` youngest groups of `queue` are unfinished; a negative count means none."""
-    waits, allowed = agent.machine.allows(op, max(in_flight, 0))
+    waits, allowed = agent.allows(op, max(in_flight, 0))
     if not waits:
         return Done()
     return wait_for_groups(agent, queue, max(queue.committed - allowed, 0), allowed, op)
@@ -353,7 +352,7 @@ def wait_for_groups(agent: Agent, queue: GroupQueue, ordinal: int, in_flight: in
     Wait until the oldest `ordinal` groups of `queue` are complete, which may leave the youngest `in_flight` unfinished.
     """
     agent.shares(f"queue {queue.name}", alone=False)
-    agent.machine.observer.count(in_flight)
+    agent.observer.count(in_flight)
     if not agent.mind.knows_moments(queue.commits):
         agent.doubt(op, f"waits for queue {queue.name}, unordered with a commit of another agent")
     queue.waits[agent.number] = agent.moment
@@ -365,7 +364,7 @@ def wait_for_groups(agent: Agent, queue: GroupQueue, ordinal: int, in_flight: in
 def _saw_groups(agent: Agent, op: Operation, _: None, condition: QueueCondition) -> Answer:
     queue, ordinal = condition.queue, condition.ordinal
     groups = f"groups up to {ordinal}" if ordinal else "no group"
-    agent.machine.happened(agent, op, "wait", f"waits for {groups} of queue {queue.name}", on=queue, turn=ordinal)
+    agent.note(op, "wait", f"waits for {groups} of queue {queue.name}", on=queue, turn=ordinal)
 
 
 # What is given to whoever comes first ---------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ def _stated(agent: Agent, op: Operation, descriptor: Pointer) -> int | None:
     said, known = op.attributes.get(BOX_BYTES), described(descriptor)
     size = said.value.data if isinstance(said, IntegerAttr) else None
     if known is None:
-        return _refuse(op) if agent.machine.with_data else size
+        return _refuse(op) if agent.has_data else size
     if size not in (None, known.map_.box_bytes):
         raise UnsupportedError(op, f"says that its box has {size} bytes, and its tensor map {known.map_.box_bytes}")
     if known.map_.swizzle > known.map_.row_bytes:
@@ -79,7 +79,7 @@ def _array_size(agent: Agent, op: Operation, address: SSAValue) -> int | None:
     size = 0 if array is None else size_and_alignment(array, op)[0]
     if size == 0:
         return None
-    agent.machine.assume(FILLS_ARRAY)
+    agent.assume(FILLS_ARRAY)
     return size
 
 
@@ -112,13 +112,13 @@ def _type_of_global(op: llvm.AddressOfOp) -> Attribute | None:
 
 def _even_share(agent: Agent, op: CpAsyncBulkTensorGlobalToSharedClusterOp) -> int | None:
     """The bytes expected just before, in the same block and at the same barrier, by the copies that follow there."""
-    expected, copies = agent.machine.code.fact(_expectation, op)
+    expected, copies = agent.code.fact(_expectation, op)
     if expected is None:
         return None
     size = agent.known(agent.value(expected), op, "expects")
     if size % len(copies) or any(BOX_BYTES in copy.attributes or _array_behind(copy.dst_mem) for copy in copies):
         return None
-    agent.machine.assume(EVEN_SHARES)
+    agent.assume(EVEN_SHARES)
     return size // len(copies)
 
 
@@ -162,7 +162,7 @@ def _part_length(agent: Agent, op: Operation, source: SSAValue) -> int | None:
     start = _constant_distance(maker)
     if start is None:
         return None
-    agent.machine.assume(FILLS_PART)
+    agent.assume(FILLS_PART)
     assert isinstance(maker, llvm.GEPOp)
     others = (_constant_distance(use.operation) for use in maker.ptr.uses)
     ends = [other for other in others if other is not None and other > start]

@@ -45,14 +45,14 @@ def call_symbol(agent: Agent, op: Operation, callee: SymbolRefAttr, arguments: S
             nesting = "and calls nest too deeply; a function may not call itself for ever"
             raise UnsupportedError(op, f"calls @{callee.string_value()}, {nesting}")
         return agent.call(target, function.function_body, arguments)
-    if agent.machine.with_data:
+    if agent.has_data:
         raise UnsupportedError(op, f"calls @{callee.string_value()}, which has no body; give it one to run it")
     for operand, argument in zip(op.operands, arguments, strict=False):
         if argument is UNKNOWN and _may_name_memory(operand.type):
             raise UndecidedError(op, f"hands @{callee.string_value()} memory that depends on what is not computed")
         if isinstance(argument, View | Pointer):
-            agent.machine.doubt_access(agent, argument.base.whole(), op)
-    agent.machine.assume(REACHES_ARGUMENTS_ONLY.about(f"@{callee.string_value()}"))
+            agent.doubt_access(argument.base.whole(), op)
+    agent.assume(REACHES_ARGUMENTS_ONLY.about(f"@{callee.string_value()}"))
     return Done(unknown_results(op))
 
 

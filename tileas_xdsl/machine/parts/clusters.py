@@ -21,7 +21,6 @@ from typing import Any
 from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.evidence import Misuse
 from tileas_xdsl.machine.core.threads.block_barriers import threads_left
 from tileas_xdsl.machine.core.threads.clusters import (
     BlockOfCluster,
@@ -30,7 +29,7 @@ from tileas_xdsl.machine.core.threads.clusters import (
     existence,
     is_in_another_block,
 )
-from tileas_xdsl.machine.core.violations import Party, UnsupportedError, Violation, ViolationKind
+from tileas_xdsl.machine.core.violations import Misuse, Party, UnsupportedError, Violation, ViolationKind
 from tileas_xdsl.machine.parts.placed_barriers import MADE, ClusterArrival
 from tileas_xdsl.machine.tiles.pointers import Pointer
 
@@ -53,7 +52,7 @@ def place_in_block(agent: Agent, op: Operation, place: Pointer, rank: int) -> Po
     block = block_of(agent, op)
     if not 0 <= rank < block.count:
         raise UnsupportedError(op, f"names block {rank} of a cluster of {block.count}: they are 0 to {block.count - 1}")
-    base = agent.machine.part(ClusterMemory).of_block(place.base, rank)
+    base = agent.shared(ClusterMemory).of_block(place.base, rank)
     if base is None:
         raise UnsupportedError(
             op,
@@ -101,7 +100,7 @@ def ranks_in(agent: Agent, op: Operation, mask: Any) -> Iterator[int]:
 
 
 def _with_its_target(agent: Agent, op: Operation, target: Pointer, barrier: Pointer) -> Pointer:
-    memory = agent.machine.part(ClusterMemory)
+    memory = agent.shared(ClusterMemory)
     owner, other = memory.owner(target.base), memory.owner(barrier.base)
     if owner is not None and other is not None and owner != other:
         raise UnsupportedError(
@@ -139,4 +138,4 @@ def arrive_in_cluster(agent: Agent, op: Operation, *, hands_over: bool) -> None:
 def _report(agent: Agent, op: Operation, does: str, missing: str) -> None:
     party = Party(op, agent.name, agent.iteration, f"{does} at the cluster barrier")
     violation = Violation(ViolationKind.PHASE, f"{agent.name} {does} at the cluster barrier", (party,), missing)
-    agent.machine.report(violation, Misuse(agent, (), (party,)))
+    agent.report(violation, Misuse(agent, (), (party,)))

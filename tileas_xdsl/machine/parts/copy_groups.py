@@ -173,7 +173,7 @@ def arrive_behind_copies(agent: Agent, op: Operation, barrier: PlacedBarrier, co
     """
     if increments:
         expect_arrivals(agent, barrier.state, op, count)
-    events = [agent.machine.event_of(work) for work in copies_in_flight(agent, CP_ASYNC)]
+    events = [agent.event_of(work) for work in copies_in_flight(agent, CP_ASYNC)]
     work = agent.issue(op, [], None, label="an arrival behind copies", engine=CP_ASYNC, dependencies=events)
     promise = promise_added_arrival if increments else promise_arrival
     promise(agent, work, barrier.state, count)

@@ -46,7 +46,7 @@ def rests_on_own_copies(agent: Agent, works: Iterable[AsyncWork]) -> None:
     """Note that a wait of several threads for `works`, each for its own, is taken for a wait of all of them."""
     if agent.size > 1:
         note_own_wait(agent, works)
-        agent.machine.assume(HANDS_OVER_BEHIND_BARRIERS)
+        agent.assume(HANDS_OVER_BEHIND_BARRIERS)
 
 
 def order_among(agent: Agent) -> Assumption:
@@ -86,13 +86,13 @@ def branch(agent: Agent, op: scf.IfOp, condition: PerThread) -> Request:
         taken = op.true_region if known_to_all(agent, condition, op, "branches on") else op.false_region
         return agent.run_region(taken).then(give_results)
     yes, no = split(agent, op, condition)
-    must_not_both_act(op, agent.machine.code.fact(_acting_arms, op))
+    must_not_both_act(op, agent.code.fact(_acting_arms, op))
     taken_by = ((op.true_region, yes), (op.false_region, no))
     arms = [(region, active) for region, active in taken_by if _matters(agent, op, region)]
     if not arms:
         return agent.run_region(op.false_region).then(give_results)
     refuse_tiles_of_some(agent, op, [region for region, _ in arms])
-    agent.machine.assume(order_among(agent))
+    agent.assume(order_among(agent))
     return _run_next(agent, Arms(agent.active, condition.varies, arms[0][1], tuple(arms)))
 
 
@@ -128,7 +128,7 @@ def split(agent: Agent, op: Operation, condition: PerThread) -> tuple[Active, Ac
 
 
 def _matters(agent: Agent, op: scf.IfOp, region: Region) -> bool:
-    acts = agent.machine.code.fact(_acting_arms, op)
+    acts = agent.code.fact(_acting_arms, op)
     return bool(op.results) or acts[0 if region is op.true_region else 1]
 
 
@@ -193,7 +193,7 @@ def predicated(agent: Agent, op: Operation, predicate: Any) -> Generator[int]:
         raise UndecidedError(op, "has a predicate that is true for all but an elected thread")
     outside = agent.active
     if chosen and len(chosen) < len(agent.lanes):
-        agent.machine.assume(order_among(agent))
+        agent.assume(order_among(agent))
         agent.active = Active(tuple(agent.lanes), is_elected=True) if is_election else Active(chosen)
     try:
         yield len(chosen)

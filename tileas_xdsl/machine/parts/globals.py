@@ -35,17 +35,17 @@ class Globals(SharedPart):
 
 def global_object(agent: Agent, op: Operation, make: Callable[[], MemoryObject]) -> MemoryObject:
     """The object of the global `op` as `agent` finds it, made by `make` at the first call."""
-    objects, block = agent.machine.part(Globals).objects, agent.block
+    objects, block = agent.shared(Globals).objects, agent.block
     if op not in objects:
         base = objects[op] = make()
         if block is not None and base.space == SHARED:
             blocks = [BlockOfCluster(rank, block.shape) for rank in range(block.count)]
-            memory = agent.machine.part(ClusterMemory)
+            memory = agent.shared(ClusterMemory)
             memory.give_each_block_its_own(base, blocks)
-            _bound(agent.machine.part(Cluster), op, memory.peers[base.serial])
+            _bound(agent.shared(Cluster), op, memory.peers[base.serial])
     if block is None:
         return objects[op]
-    return agent.machine.part(ClusterMemory).of_block(objects[op], block.rank) or objects[op]
+    return agent.shared(ClusterMemory).of_block(objects[op], block.rank) or objects[op]
 
 
 def _bound(cluster: Cluster, op: Operation, peers: Sequence[MemoryObject]) -> None:

@@ -44,10 +44,10 @@ def run_turns(
         raise UndecidedError(op, f"has {count} turns, each an agent of its own; {MOST_TURNS} are followed at most")
     turns: list[Agent] = []
     for indices in product(*axes):
-        agent.machine.check_time(op)
+        agent.check_time(op)
         name = f"{agent.name}, turn {', '.join(map(str, indices))}"
         turns.append(agent.fork(name, op, _run_turn, body, indices, captures=[body], hardware=agent.hardware))
-        agent.machine.happened(agent, op, "fork", f"starts {name}", on=turns[-1])
+        agent.note(op, "fork", f"starts {name}", on=turns[-1])
     end = EndOfAgents(turns)
     return agent.wait(end, op).then(_saw_end, end)
 
@@ -70,5 +70,5 @@ def _run_turn(turn: Agent, _op: Operation, _: None, body: Region, indices: tuple
 
 @continuation
 def _saw_end(agent: Agent, op: Operation, _: None, end: EndOfAgents) -> Answer:
-    agent.machine.happened(agent, op, "wait", f"sees the end of {len(end.agents)} turns", on=end)
+    agent.note(op, "wait", f"sees the end of {len(end.agents)} turns", on=end)
     return end.agents

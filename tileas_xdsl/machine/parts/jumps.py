@@ -104,7 +104,7 @@ def loop_around(agent: Agent, op: Operation) -> NaturalLoop | None:
 def _loops_beside(agent: Agent, block: Block) -> Mapping[Block, NaturalLoop]:
     around = block.parent_op()
     assert around is not None
-    return agent.machine.code.fact(loops_within, around)
+    return agent.code.fact(loops_within, around)
 
 
 def jump_to(agent: Agent, op: Operation, target: Target) -> Answer:
@@ -129,7 +129,7 @@ def enter(agent: Agent, block: Block, arguments: tuple[Any, ...]) -> Request:
     loop = _loops_beside(agent, block).get(block)
     if loop is None or loop.head is not block:
         return Enter(block, arguments)
-    observer = agent.machine.observer
+    observer = agent.observer
     turns = observer.loop(agent, block, None) if observer.watches_steps else None
     return _begin_turn(agent, arguments, BlockTurn(loop, agent.iteration, turns))
 
@@ -184,19 +184,19 @@ def branch_to(agent: Agent, op: Operation, condition: Any, targets: tuple[Target
         return jump_to(agent, op, targets[0 if agent.known(condition, op, "branches on") else 1])
     assert isinstance(condition, PerThread)
     active = split(agent, op, condition)
-    sides = agent.machine.code.fact(sides_of, op)
+    sides = agent.code.fact(sides_of, op)
     loop = loop_around(agent, op)
     if sides.comes_back or (loop is not None and not all(map(loop.blocks.issuperset, sides.blocks))):
         raise UndecidedError(op, "lets threads of one warp leave a loop in different turns; branch on the warp instead")
-    acting = agent.machine.code.fact(_acting_sides, op)
+    acting = agent.code.fact(_acting_sides, op)
     must_not_both_act(op, acting)
-    agent.machine.assume(ORDERS_ITS_WARP)
+    agent.assume(ORDERS_ITS_WARP)
     ahead = [(block, tuple(arguments), one) for (block, arguments), one in zip(targets, active, strict=True)]
     at_join = [(one, arguments) for block, arguments, one in ahead if block is sides.join]
     to_run = tuple(entry for entry in ahead if entry[0] is not sides.join)
     if not to_run:
         return jump_to(agent, op, (targets[0][0], _together(agent, at_join, condition.varies)))
-    if is_end_of_threads(agent) and agent.machine.code.fact(_are_last, op):
+    if is_end_of_threads(agent) and agent.code.fact(_are_last, op):
         to_run = to_run[::-1] if acting[0] else to_run
         leave_by_some_threads(agent, [*(one for one, _ in at_join), *(one for *_, one in to_run[:-1])])
     agent.part(OpenBranches).joins.append(Join(sides.join, agent.activation.depth, loop))

@@ -22,17 +22,23 @@ from xdsl.ir import Operation
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
-from tileas_xdsl.machine.core.evidence import Unordered
 from tileas_xdsl.machine.core.happens_before import Access, Proxy, observe
 from tileas_xdsl.machine.core.memory import MemoryObject
-from tileas_xdsl.machine.core.violations import MistakeError, Party, UnsupportedError, Violation, ViolationKind
+from tileas_xdsl.machine.core.violations import (
+    MistakeError,
+    Party,
+    Unordered,
+    UnsupportedError,
+    Violation,
+    ViolationKind,
+)
 
 
 def works_on(agent: Agent, base: MemoryObject) -> list[AsyncWork]:
     """The asynchronous works on `base` of which `agent` does not know that they are complete, oldest first."""
     return [
         work
-        for work in agent.machine.works
+        for work in agent.works
         if any(touch.view.base is base for touch in work.touches) and not agent.mind.knows_work(work)
     ]
 
@@ -64,9 +70,9 @@ def end_lifetime(agent: Agent, op: Operation, base: MemoryObject, *, freed: bool
         None,
         agent.moment,
         agent.iteration,
-        agent.machine.step_number,
+        agent.step_number,
     )
-    agent.machine.note_access(access, agent.mind)
+    agent.note_access(access)
     base.lifetime_over = True
 
 
@@ -83,4 +89,4 @@ def _report_undrained(agent: Agent, op: Operation, base: MemoryObject, work: Asy
         f"a wait for '{op_name(work.op)}' before '{op_name(op)}'",
     )
     collision = [parties[0], ending]
-    agent.machine.report(violation, Unordered(work, agent, collision))
+    agent.report(violation, Unordered(work, agent, collision))

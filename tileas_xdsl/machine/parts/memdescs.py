@@ -153,12 +153,12 @@ def _overlaps_in(function: Operation) -> dict[Operation, Overlap]:
 def overlap_of(agent: Agent, op: Operation) -> Overlap | None:
     """The allocations that share bytes with that of `op`, and it; None where there are none."""
     function = agent.activation.function
-    return None if function is None else agent.machine.code.fact(_overlaps_in, function).get(op)
+    return None if function is None else agent.code.fact(_overlaps_in, function).get(op)
 
 
 def _in_overlap(agent: Agent, op: Operation, kind: MemDescType, overlap: Overlap) -> View:
     """The storage of `op` in the object of those that it overlaps."""
-    objects = agent.machine.part(Overlaps).objects
+    objects = agent.shared(Overlaps).objects
     base = objects.get(overlap.first)
     if base is None:
         size = (overlap.stop - overlap.start,)
@@ -172,13 +172,13 @@ def _in_overlap(agent: Agent, op: Operation, kind: MemDescType, overlap: Overlap
 
 def is_part_of_overlap(agent: Agent, base: MemoryObject) -> bool:
     """Whether `base` stands for several allocations, none of which ends it."""
-    return base in agent.machine.part(Overlaps).objects.values()
+    return base in agent.shared(Overlaps).objects.values()
 
 
 def allocate(agent: Agent, op: Operation, kind: MemDescType) -> View:
     """The storage of `op`, which has a result of that type; in a cluster it is that of one block."""
     if blocks_of_cluster(agent, op) != 1:
-        agent.machine.assume(BLOCKS_ALIKE)
+        agent.assume(BLOCKS_ALIKE)
     overlap = overlap_of(agent, op)
     if overlap is not None:
         return _in_overlap(agent, op, kind, overlap)
@@ -229,7 +229,7 @@ def _placed(agent: Agent, op: Operation, kind: MemDescType) -> View | None:
 
     Raises `UndecidedError` for columns of another allocation whose rows lie otherwise than lane by lane.
     """
-    base = agent.machine.part(CellsOfBlock).base
+    base = agent.shared(CellsOfBlock).base
     strides = _strides_in_columns(op, kind)
     start = _number(op, ROW) // (LANES_OF_WARP // 2) * (LANES // 2) * base.strides[0] + _number(op, COLUMN) * WORD.size
     if strides is not None:

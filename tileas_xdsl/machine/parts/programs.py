@@ -50,7 +50,7 @@ def left(agent: Agent) -> int:
     while each is not None:
         taken += each.part(Programs).taken
         each = each.parent
-    return agent.machine.grid.programs - taken
+    return agent.grid.programs - taken
 
 
 def next_program(agent: Agent) -> int:
@@ -61,7 +61,7 @@ def next_program(agent: Agent) -> int:
 
 def number_of(agent: Agent, program: int, axis: int) -> int:
     """The number along `axis` of the program with that id: programs are counted along x first."""
-    grid = agent.machine.grid
+    grid = agent.grid
     number = grid.first + grid.programs - program
     for extent in grid.extents[:axis]:
         number //= extent

@@ -37,11 +37,10 @@ from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.assumptions import PREPARED_IN_TIME
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.code import per_op
-from tileas_xdsl.machine.core.evidence import Misuse
 from tileas_xdsl.machine.core.late_values import LateValue
 from tileas_xdsl.machine.core.state import Canvas, OwnPart
 from tileas_xdsl.machine.core.values import UNKNOWN
-from tileas_xdsl.machine.core.violations import Party, Violation, ViolationKind
+from tileas_xdsl.machine.core.violations import Misuse, Party, Violation, ViolationKind
 
 COUNTED = (scf.ForOp, UnsignedForOp)
 LOOPS = (*COUNTED, scf.WhileOp)
@@ -220,7 +219,7 @@ def take_accumulator(agent: Agent, op: WgmmaMmaAsyncOp, accumulator: Any) -> Non
     registers = agent.part(TouchedRegisters)
     is_own = isinstance(accumulator, RegistersInFlight)
     if not is_own:
-        agent.machine.assume(PREPARED_IN_TIME)
+        agent.assume(PREPARED_IN_TIME)
     if registers.fence is None:
         _report(agent, op, "starts a product of matrices, and no wgmma.fence has come before it")
     elif is_own and any(accumulator is touched for touched in registers.touched):
@@ -237,4 +236,4 @@ def _report(agent: Agent, op: Operation, role: str) -> None:
         (party,),
         "an nvvm.wgmma.fence.aligned before it, behind the last instruction that touches the accumulator",
     )
-    agent.machine.report(violation, Misuse(agent, (), [party]))
+    agent.report(violation, Misuse(agent, (), [party]))

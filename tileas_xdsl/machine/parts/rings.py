@@ -32,7 +32,6 @@ from xdsl.utils.hints import isa
 from tileas_xdsl.machine.arguments import default_array
 from tileas_xdsl.machine.core.agents import Activation, Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Touch
-from tileas_xdsl.machine.core.evidence import Misuse
 from tileas_xdsl.machine.core.happens_before import Clock, Knowledge, Proxy
 from tileas_xdsl.machine.core.memory import MemoryObject, View
 from tileas_xdsl.machine.core.observer import Look
@@ -43,6 +42,7 @@ from tileas_xdsl.machine.core.values import UNKNOWN, ElementType, element_type
 from tileas_xdsl.machine.core.violations import (
     Effect,
     MistakeError,
+    Misuse,
     Party,
     UnsupportedError,
     Violation,
@@ -390,7 +390,7 @@ def _slot_to_fill(agent: Agent, ring: Ring, k: int, op: Operation) -> Slot:
             (party, ring.committer(slot.live, f"committed stage {slot.live}")),
             f"a release of stage {slot.live} and an acquire before stage {k} is written, or one more slot",
         )
-        agent.machine.report(violation, Misuse(agent, [slot.full, slot.empty], [party]))
+        agent.report(violation, Misuse(agent, [slot.full, slot.empty], [party]))
     if k not in ring.acquired:
         take_storage(agent, ring, k, op)
     return slot
@@ -408,7 +408,7 @@ def commit(agent: Agent, ring: Ring, k: int, op: Operation) -> Event:
     works = ring.works.get(k, [])
     knowledge = Knowledge(dict(agent.clock))
     arrive(agent, slot.full, op)
-    return Event.all_of([agent.machine.event_of(work) for work in works], f"stage {k} of {ring.name}", extra=knowledge)
+    return Event.all_of([agent.event_of(work) for work in works], f"stage {k} of {ring.name}", extra=knowledge)
 
 
 def wait_full(agent: Agent, ring: Ring, k: int, op: Operation) -> Request:
@@ -454,7 +454,7 @@ def release(agent: Agent, ring: Ring, k: int, op: Operation) -> None:
 
 def source_values(agent: Agent, ring: Ring, k: int) -> list[Any]:
     """What an abstract produce op writes: a fixed function of the ring and the stage."""
-    if not agent.machine.with_data:
+    if not agent.has_data:
         return [UNKNOWN] * len(ring.payload)
     return [source_value(payload, ring.source, k, index) for index, payload in enumerate(ring.payload)]
 

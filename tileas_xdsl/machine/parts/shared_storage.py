@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING
 from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.evidence import Misuse
 from tileas_xdsl.machine.core.happens_before import Proxy
-from tileas_xdsl.machine.core.violations import Party, UnsupportedError, Violation, ViolationKind
+from tileas_xdsl.machine.core.violations import Misuse, Party, UnsupportedError, Violation, ViolationKind
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.parts.rings import Ring, Slot
@@ -59,7 +58,7 @@ def _stage_in_use(ring: Ring) -> int | None:
 
 
 def _report(agent: Agent, ring: Ring, k: int, other: Ring, stage: int, op: Operation) -> None:
-    slot: Slot = other.slot(stage, with_data=agent.machine.with_data)
+    slot: Slot = other.slot(stage, with_data=agent.has_data)
     party = Party(
         op, agent.name, agent.iteration, f"fills a slot of {ring.name}, in the same storage, with stage {k} of it"
     )
@@ -72,4 +71,4 @@ def _report(agent: Agent, ring: Ring, k: int, other: Ring, stage: int, op: Opera
         parties,
         f"a release of stage {stage} of {other.name} that comes before, or storage for each of the two",
     )
-    agent.machine.report(violation, Misuse(agent, [slot.full, slot.empty], [party]))
+    agent.report(violation, Misuse(agent, [slot.full, slot.empty], [party]))

@@ -28,13 +28,12 @@ from tileas_xdsl.interfaces import AgentLikeOpInterface, AsyncRegionOpInterface
 from tileas_xdsl.machine.core.agents import Agent, Team
 from tileas_xdsl.machine.core.assumptions import ONE_THREAD
 from tileas_xdsl.machine.core.asynchronous_work import Event
-from tileas_xdsl.machine.core.evidence import Misuse
 from tileas_xdsl.machine.core.standings import Answer, Continuation, Done, Request, continuation
 from tileas_xdsl.machine.core.state import Canvas, SharedPart
 from tileas_xdsl.machine.core.synchronization import EndOfAgents, EventCondition
 from tileas_xdsl.machine.core.threads.blocks import are_counted, is_for_threads, join_cohort, warps_of
 from tileas_xdsl.machine.core.threads.hardware import Threads
-from tileas_xdsl.machine.core.violations import Party, UnsupportedError, Violation, ViolationKind
+from tileas_xdsl.machine.core.violations import Misuse, Party, UnsupportedError, Violation, ViolationKind
 
 
 @dataclass(frozen=True)
@@ -87,22 +86,22 @@ def fork_and_join(
     `warps` lie behind one another, or each begins with the one of `first_warps`.
     """
     cohort: list[Agent] = []
-    per_warp = agent.machine.code.fact(warp_size_of, op)
+    per_warp = agent.code.fact(warp_size_of, op)
     total = _threads_in_all(op, warps, per_warp)
     if first_warps:
         total = max((start + count) * per_warp for start, count in zip(first_warps, warps, strict=True))
     first = 0
     for seat in seats_of(op, warps):
-        agent.machine.check_time(op)
+        agent.check_time(op)
         first = first_warps[seat.group] * per_warp if first_warps else first
         threads = Threads(first, seat.warps * per_warp, (total, 1, 1), per_warp) if seat.warps else None
         first += seat.warps * per_warp or 1
         if threads is None and is_for_threads(agent, op, seat.region):
-            agent.machine.assume(ONE_THREAD.about("each agent"))
+            agent.assume(ONE_THREAD.about("each agent"))
         for name, team, hardware in _forked(agent, op, seat, threads):
             child = agent.fork(name, op, _take_seat, seat, tuple(operands), captures=[seat.region], hardware=hardware)
             join_cohort(child, cohort, team)
-            agent.machine.happened(agent, op, "fork", f"starts {child.name}", on=child)
+            agent.note(op, "fork", f"starts {child.name}", on=child)
     end = EndOfAgents(cohort)
     return agent.wait(end, op).then(_saw_end, end)
 
@@ -121,7 +120,7 @@ def _forked(
 
 @continuation
 def _saw_end(agent: Agent, op: Operation, _: None, end: EndOfAgents) -> Answer:
-    agent.machine.happened(agent, op, "wait", f"sees the end of {len(end.agents)} agents", on=end)
+    agent.note(op, "wait", f"sees the end of {len(end.agents)} agents", on=end)
 
 
 @continuation
@@ -198,7 +197,7 @@ def awaited(agent: Agent, op: Operation, promise: Event, what: str = "token") ->
 
 @continuation
 def _saw_promise(agent: Agent, op: Operation, _: None, promise: Event) -> Answer:
-    agent.machine.happened(agent, op, "wait", f"sees {promise.label} complete", on=promise)
+    agent.note(op, "wait", f"sees {promise.label} complete", on=promise)
 
 
 def all_awaited(agent: Agent, op: Operation, promises: Sequence[Event], what: str = "token") -> Request:

@@ -182,7 +182,7 @@ def _handed_over(agent: Agent) -> Iterator[Started]:
     of which `agent` has learnt before a fence `<after>`.
     """
     fenced = agent.fenced.get(after_sync(Proxy.TENSOR_REGISTERS, agent.number), {})
-    for other in agent.machine.agents if fenced else ():
+    for other in agent.agents if fenced else ():
         known = fenced.get(other.number, -1)
         if other is not agent and other.block is agent.block and known >= 0:
             yield from (each for each in other.part(PipelinedWorks).started if each.work.moment <= known)

@@ -86,13 +86,13 @@ def writing_box(
     The write of a box. None where the coordinates are not known: then no store to the tensor is followed, as no store
     through a pointer to global memory is. Raises `UndecidedError` if the kernel reads the tensor, too.
     """
-    agent.machine.assume(NAMED_ONCE.about(descriptor.base.family))
+    agent.assume(NAMED_ONCE.about(descriptor.base.family))
     if any(coordinate is UNKNOWN for coordinate in coordinates):
         _store_somewhere(agent, op, _tensor_of(agent, descriptor))
         return None
     known = [agent.known(coordinate, op, "takes as a coordinate") for coordinate in coordinates]
     if BOX not in op.attributes and described(descriptor) is None:
-        agent.machine.assume(APART.about(descriptor.base.family))
+        agent.assume(APART.about(descriptor.base.family))
     return Touch(_box(agent, op, descriptor, known), True, Proxy.ASYNC, is_atomic)
 
 
@@ -120,7 +120,7 @@ def _box(agent: Agent, op: Operation, descriptor: Pointer, coordinates: Sequence
 
 
 def _tensor_of(agent: Agent, descriptor: Pointer) -> MemoryObject:
-    tensors, known = agent.machine.part(TensorMaps).tensors, described(descriptor)
+    tensors, known = agent.shared(TensorMaps).tensors, described(descriptor)
     key = descriptor.key if known is None else (known.array.base.serial, known.array.offset)
     if key not in tensors:
         where = f" + {descriptor.offset}" if descriptor.offset else ""
@@ -158,14 +158,14 @@ def mover_into(
     agent: Agent, op: Operation, descriptor: Pointer, coordinates: Sequence[Any], target: Pointer
 ) -> Callable[[], None] | None:
     """What moves a box to `target` in shared memory, swizzled; None where only places matter."""
-    if not agent.machine.with_data:
+    if not agent.has_data:
         return None
     box, address, swizzle = _numbers(agent, op, descriptor, coordinates, target)
 
     def move() -> None:
         plain = np.ascontiguousarray(box.read()).reshape(-1).view(np.uint8)
         view = target.bytes(len(plain))
-        agent.machine.write(view, permuted(plain, address, swizzle).view(np.int8))
+        agent.poke(view, permuted(plain, address, swizzle).view(np.int8))
 
     return move
 
@@ -183,7 +183,7 @@ def writer_of(
     combine: Combine | None = None,
 ) -> Callable[[Any], None] | None:
     """What puts the bytes that lay at `source` into the array; None where only places matter."""
-    if not agent.machine.with_data:
+    if not agent.has_data:
         return None
     box, address, swizzle = _numbers(agent, op, descriptor, coordinates, source)
 
@@ -204,7 +204,7 @@ def _numbers(
     if not _is_plain_tile(op):
         raise UnsupportedError(op, "moves no box (its mode is not 'tile'), and its numbers are not followed")
     places = [agent.known(coordinate, op, "takes as a coordinate") for coordinate in reversed(coordinates)]
-    addresses = agent.machine.part(Addresses)
+    addresses = agent.shared(Addresses)
     address = addresses.offset_bits(addresses.number(shared))
     map_, array = known.map_, known.array
     if address % ALIGNMENT:

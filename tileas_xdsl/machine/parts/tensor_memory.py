@@ -17,13 +17,20 @@ from xdsl.ir import Operation
 from tileas_xdsl.layouts.tensor_threads import Cells
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
-from tileas_xdsl.machine.core.evidence import Misuse
 from tileas_xdsl.machine.core.happens_before import BEFORE_SYNC, Clock, Proxy, after_sync, join
 from tileas_xdsl.machine.core.memory import MemoryObject, View
 from tileas_xdsl.machine.core.state import Canvas, SharedPart
 from tileas_xdsl.machine.core.synchronization import Condition
 from tileas_xdsl.machine.core.threads.clusters import name_in_block
-from tileas_xdsl.machine.core.violations import Effect, Party, UnsupportedError, Violation, ViolationKind, end_malformed
+from tileas_xdsl.machine.core.violations import (
+    Effect,
+    Misuse,
+    Party,
+    UnsupportedError,
+    Violation,
+    ViolationKind,
+    end_malformed,
+)
 from tileas_xdsl.machine.parts.barriers import come_for
 from tileas_xdsl.machine.tiles.pointers import BYTE, Pointer
 
@@ -127,7 +134,7 @@ class TensorMemories(SharedPart):
 
 def tensor_memory(agent: Agent) -> TensorMemory:
     """The tensor memory of the block of `agent`."""
-    memories, rank = agent.machine.part(TensorMemories).of_blocks, 0 if agent.block is None else agent.block.rank
+    memories, rank = agent.shared(TensorMemories).of_blocks, 0 if agent.block is None else agent.block.rank
     if rank not in memories:
         memories[rank] = TensorMemory()
         memories[rank].base.name = name_in_block(agent, memories[rank].base.name)
@@ -201,7 +208,7 @@ def take_columns(agent: Agent, op: Operation, count: int) -> int:
 
 
 def _note(agent: Agent, op: Operation, text: str) -> None:
-    agent.machine.happened(agent, op, "allocate", text, on=tensor_memory(agent).base)
+    agent.note(op, "allocate", text, on=tensor_memory(agent).base)
 
 
 def _open_again(agent: Agent, memory: TensorMemory, columns: range) -> None:
@@ -211,7 +218,7 @@ def _open_again(agent: Agent, memory: TensorMemory, columns: range) -> None:
     """
     reused = [each for each in memory.given_back if _overlap(each.columns, columns)]
     memory.given_back = [each for each in memory.given_back if each not in reused]
-    history = agent.machine.history_of(memory.base)
+    history = agent.history_of(memory.base)
     ends = {(each.op, each.agent, each.moment, each.columns.start) for each in reused}
     for access in history.all() if history is not None else ():
         if (access.op, access.agent.number, access.moment, access.region.offset) in ends:

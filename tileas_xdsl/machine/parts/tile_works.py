@@ -49,7 +49,7 @@ def issue_move(
         op, touches, None, label=label, engine=engine, dependencies=dependencies, fetch=fetch, deliver=deliver
     )
     _attach_to_stages(agent, work, writes)
-    return StageToken(None, "", None, agent.machine.event_of(work, label))
+    return StageToken(None, "", None, agent.event_of(work, label))
 
 
 def _attach_to_stages(agent: Agent, work: AsyncWork, writes: Sequence[View]) -> None:

@@ -63,7 +63,7 @@ def leave_in_flight(agent: Agent) -> None:
     """
     if len(agent.cohort) == 1:
         return
-    for access in agent.machine.accesses_of(agent):
+    for access in agent.accesses():
         if _is_in_flight(agent, access):
             access.moment = agent.moment
 
@@ -72,7 +72,7 @@ def _is_in_flight(agent: Agent, access: Access) -> bool:
     waited = agent.part(WaitedFor).moments.get(_kind_of(access), -1)
     if access.moment <= waited:
         return False
-    return access.is_write or agent.machine.code.fact(_is_used_late, access.op)
+    return access.is_write or agent.code.fact(_is_used_late, access.op)
 
 
 def _kind_of(access: Access) -> str:
@@ -114,5 +114,5 @@ def wait_for_transfers(agent: Agent, works: Iterable[AsyncWork]) -> None:
     """`agent` waits for `works` at once, as the compiler makes it do; they depend on nothing but time."""
     found = [work for work in works if agent.number not in work.observers]
     for work in found:
-        agent.machine.perform(work)
+        agent.perform(work)
     observe(agent, found)

@@ -192,7 +192,7 @@ def _scan_on(
 
 def generated(agent: Agent, op: Operation, body: Region) -> Request:
     """The tile that is result 0 of `op`: `body` of the coordinates of each element."""
-    if not agent.machine.with_data:
+    if not agent.has_data:
         return _for_its_effects(agent, op, body)
     shape = tile_shape(op.results[0].type)
     lanes = [np.asarray(places, np.int32) for places in np.indices(shape)] if shape else []

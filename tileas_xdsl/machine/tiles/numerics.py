@@ -202,7 +202,7 @@ def zero(op: Operation, attribute: Attribute) -> Any:
 
 def poison(agent: Agent, op: Operation, attribute: Attribute) -> Any:
     """The value of an undefined result: UNKNOWN when checking, zero when running."""
-    return zero(op, attribute) if agent.machine.with_data else UNKNOWN
+    return zero(op, attribute) if agent.has_data else UNKNOWN
 
 
 # Bits ---------------------------------------------------------------------------------------------------------------

@@ -136,14 +136,14 @@ def load_tile(agent: Agent, op: Operation, place: Place, tile: Attribute, mask: 
     """The contents of the tile (or scalar) of type `tile` at `place`, read now."""
     mask, other = (read_tile(agent, agent.resolve(value), op) for value in (mask, other))
     pieces = pieces_at(agent, op, place, tile, mask, reads=bool(tile_shape(tile)))
-    if not tile_shape(tile) and mask is None and not agent.machine.with_data:
+    if not tile_shape(tile) and mask is None and not agent.has_data:
         # Scalars that the program itself has stored are known when checking too.
         return agent.load(View(*_scalar_at(pieces[0].view)), op, Proxy.UNSPECIFIED)
     lanes = Lanes(tile_shape(tile), element_of(op, tile), padding_of(op), mask, other)
     contents = read_pieces(agent, op, pieces, lanes)
-    if agent.recording is not None and agent.machine.with_data:
+    if agent.recording is not None and agent.has_data:
         return agent.recording.combine(partial(_as_result, op), [contents])
-    return scalar_or_tile(contents, op) if agent.machine.with_data else contents
+    return scalar_or_tile(contents, op) if agent.has_data else contents
 
 
 def _as_result(op: Operation, contents: Any) -> Any:

@@ -199,7 +199,7 @@ class Lanes:
 def read_pieces(agent: Agent, op: Operation, pieces: Sequence[Piece], lanes: Lanes) -> Any:
     """The tile that `pieces` make up, read now; in an asynchronous scope, when that is performed."""
     contents = [agent.load(piece.view, op, Proxy.UNSPECIFIED) for piece in pieces]
-    if not agent.machine.with_data:
+    if not agent.has_data:
         return UNKNOWN
     if agent.recording is not None:
         return agent.recording.combine(lambda *parts: assembled(pieces, parts, lanes), contents)
@@ -230,7 +230,7 @@ def write_pieces(agent: Agent, op: Operation, pieces: Sequence[Piece], value: An
 def _later_part(agent: Agent, piece: Piece, value: Any, mask: Any) -> Any:
     """`_part`, computed when the asynchronous scope is performed."""
     assert agent.recording is not None
-    if not agent.machine.with_data:
+    if not agent.has_data:
         return UNKNOWN
 
     def part(contents: Any) -> Any:
@@ -246,7 +246,7 @@ def _part(agent: Agent, piece: Piece, value: Any, mask: Any) -> Any:
     part = _spread(value, piece)[piece.place]
     if mask is None:
         return part
-    return np.where(_spread(mask, piece)[piece.place], part, agent.machine.read(piece.view))
+    return np.where(_spread(mask, piece)[piece.place], part, agent.peek(piece.view))
 
 
 def _spread(tile: Any, piece: Piece) -> Array:
@@ -257,7 +257,7 @@ def _spread(tile: Any, piece: Piece) -> Array:
 def put_pieces(agent: Agent, pieces: Sequence[Piece], value: Any, mask: Any = None) -> None:
     """Write a tile into `pieces` without noting an access: for asynchronous work when it is performed."""
     for piece in pieces:
-        agent.machine.write(piece.view, _part(agent, piece, value, mask))
+        agent.poke(piece.view, _part(agent, piece, value, mask))
 
 
 def touches_of(pieces: Sequence[Piece], *, write: bool) -> list[Touch]:

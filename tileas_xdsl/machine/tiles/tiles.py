@@ -94,7 +94,7 @@ def refuse_in_scope(agent: Agent, op: Operation) -> None:
 
 def refuse_placeholder(agent: Agent, op: Operation, *values: Any) -> None:
     """Raises `UnsupportedError` where data are computed and one of `values` is the placeholder of a `create_none`."""
-    if agent.machine.with_data and any(value is UNKNOWN for value in values):
+    if agent.has_data and any(value is UNKNOWN for value in values):
         raise UnsupportedError(op, "moves a placeholder, which holds no tile; give it the tile that it stands for")
 
 
@@ -103,7 +103,7 @@ def fresh_storage(
 ) -> View:
     """A fresh object, called after result `number` of `op`, and a view of all of it."""
     name = op.results[number].name_hint or "tile"
-    with_data = agent.machine.with_data
+    with_data = agent.has_data
     return MemoryObject.zeros(name, tuple(shape), element, space, with_data=with_data).whole()
 
 
@@ -143,7 +143,7 @@ def computes(*ops: type[Operation], **said: Unpack[Said]) -> Callable[[MeaningT]
             values = [read_tile(agent, operand, op) for operand in operands]
             if any(value is UNKNOWN for value in values):
                 return unknown_results(op)
-            if not agent.machine.with_data and any(is_tile_type(result.type) for result in op.results):
+            if not agent.has_data and any(is_tile_type(result.type) for result in op.results):
                 return unknown_results(op)
             return function(agent, op, *values)
 

@@ -37,13 +37,13 @@ def places_to_read(
 
     Raises `UndecidedError` for such an index where the array is written.
     """
-    if agent.machine.with_data:
+    if agent.has_data:
         return [agent.known(index, op, ADDRESS) for index in indices], False
     seen = [agent.resolve(index) for index in indices]
     if not any(index is UNKNOWN for index in seen):
         return [agent.known(index, op, ADDRESS) for index in seen], False
-    agent.machine.read_somewhere(base, op)
-    agent.machine.assume(LIES_INSIDE.about(base.family))
+    agent.read_somewhere(base, op)
+    agent.assume(LIES_INSIDE.about(base.family))
     return [0 if index is UNKNOWN else agent.known(index, op, ADDRESS) for index in seen], True
 
 

@@ -93,20 +93,20 @@ class BoundLook(Look):
 @continuation
 def _decided(agent: Agent, _op: Operation, _: None, comparison: Comparison, negated: bool) -> Answer:
     # Whoever always decides not to go on comes to an end: then the bound is less, or no more than that.
-    yes = not agent.machine.observer.decides_to_go_on()
+    yes = not agent.observer.decides_to_go_on()
     comparison.decide(yes)
     return int(yes != negated)
 
 
 def _compare(agent: Agent, op: Operation, *operands: Any) -> Answer:
-    counts = agent.machine.part(OpenCounts)
+    counts = agent.shared(OpenCounts)
     how = counts.comparisons[op]
     number = agent.known(operands[how.other], op, "compares with a bound of loops")
     if type(number) not in (int, bool):
         raise UnsupportedError(op, "compares a number that bounds loops with one that is not followed")
     bound = counts.bound_for(agent, how.term)
     comparison = Comparison(bound, number + how.added, how.equals)
-    observer = agent.machine.observer
+    observer = agent.observer
     low = bound.low if how.constant is None else counts.as_drawn(bound)
     answer = comparison.answer()
     observer.looks(BoundLook(op, comparison.limit - low, answer))

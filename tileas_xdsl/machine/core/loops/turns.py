@@ -51,7 +51,7 @@ def _end(agent: Agent, carried: tuple[Any, ...], iteration: LoopTurn) -> Request
 
 
 def _begin(agent: Agent, carried: tuple[Any, ...], iteration: LoopTurn) -> Request:
-    agent.machine.check_budget(iteration.body)
+    agent.check_budget(iteration.body)
     agent.begin_iteration(iteration.body, iteration.outside, iteration.number)
     if iteration.turns is not None and iteration.turns.begins():
         return Pause().then(_run_body, carried, iteration)
@@ -84,7 +84,7 @@ def _come_to_head(agent: Agent, op: Operation, _: None, carried: tuple[Any, ...]
         turns.decide(True)
     if turns.goes_on() is not None:
         return _decided(agent, op, None, carried, iteration)
-    agent.machine.observer.asks(agent, op)
+    agent.observer.asks(agent, op)
     return Pause().then(_decided, carried, iteration)
 
 
@@ -94,7 +94,7 @@ def _decided(agent: Agent, _op: Operation, _: None, carried: tuple[Any, ...], it
     assert isinstance(turns, OpenTurns)
     decided = turns.goes_on()
     if decided is None:
-        decided = agent.machine.observer.decides_to_go_on()
+        decided = agent.observer.decides_to_go_on()
         turns.decide(decided)
     if decided:
         return _begin(agent, carried, iteration)

@@ -75,23 +75,23 @@ def threads_of_block(agent: Agent) -> int:
 
 def threads_left(agent: Agent) -> int:
     """How many threads of the block of `agent` have not left it."""
-    gone = agent.machine.part(Departures).agents
+    gone = agent.shared(Departures).agents
     return sum(member.size - len(member.left) for member in agent.cohort if member not in gone)
 
 
 def leave_block(agent: Agent, op: Operation) -> None:
     """`agent` leaves its block at `op`: the barriers of all its threads wait for the others only."""
     count = agent.size - len(agent.left)
-    agent.machine.part(Departures).agents.append(agent)
+    agent.shared(Departures).agents.append(agent)
     _do_not_wait_for(agent, count)
-    if agent.block is not None and agent in agent.machine.part(Cluster).blocks:
+    if agent.block is not None and agent in agent.shared(Cluster).blocks:
         end_block(agent, op)
 
 
 def is_end_of_threads(agent: Agent) -> bool:
     """Whether a return ends threads of `agent`: it is in the kernel itself, and not in an agent region of it."""
     activation = agent.activation
-    return activation.depth == 1 and activation.function is agent.machine.part(Departures).kernel
+    return activation.depth == 1 and activation.function is agent.shared(Departures).kernel
 
 
 def leave_by_some_threads(agent: Agent, some: Iterable[Active]) -> None:

@@ -55,7 +55,7 @@ def call_by_block(agent: Agent, function: Operation, arguments: Sequence[Any], g
     body = body_of(function)
     threads = threads_of(function, given)
     agent.hardware = threads
-    agent.machine.part(Departures).kernel = function
+    agent.shared(Departures).kernel = function
     begin_behind_earlier_grids(agent, function)
     if threads is None:
         _take_for_one_thread(agent, function, body)
@@ -66,7 +66,7 @@ def call_by_block(agent: Agent, function: Operation, arguments: Sequence[Any], g
     for number, warp in enumerate(warps_of(threads)):
         child = agent.fork(f"warp {number}", function, _run_warp, tuple(arguments), captures=[], hardware=warp)
         join_cohort(child, cohort, team)
-        agent.machine.happened(agent, function, "fork", f"starts {child.name}", on=child)
+        agent.note(function, "fork", f"starts {child.name}", on=child)
     end = EndOfAgents(cohort)
     return agent.wait(end, function).then(_take_results, end)
 
@@ -75,9 +75,9 @@ def _take_for_one_thread(agent: Agent, function: Operation, body: Region) -> Non
     """Note that one thread is taken to run `function`, if that is code for single threads."""
     interface = FunctionOpInterface.of(function)
     assert interface is not None
-    level, _ = agent.machine.code.fact(_levels, function)[body]
+    level, _ = agent.code.fact(_levels, function)[body]
     if level in OF_THREADS or (level is Level.PLAIN and is_marked_kernel(function)):
-        agent.machine.assume(ONE_THREAD.about(f"@{interface.function_name}"))
+        agent.assume(ONE_THREAD.about(f"@{interface.function_name}"))
 
 
 @continuation
@@ -94,7 +94,7 @@ def _leave(warp: Agent, function: Operation, results: Sequence[Any]) -> Answer:
 
 @continuation
 def _take_results(agent: Agent, function: Operation, _: None, end: EndOfAgents) -> Answer:
-    agent.machine.happened(agent, function, "wait", f"sees the end of {len(end.agents)} warps", on=end)
+    agent.note(function, "wait", f"sees the end of {len(end.agents)} warps", on=end)
     return end.agents[0].outcome or ()
 
 
@@ -126,7 +126,7 @@ def are_counted(agent: Agent, op: Operation, region: Region, threads: Threads) -
 
     Raises `UndecidedError` where some of it is, and some is code for tiles: which threads do that is not said.
     """
-    level, for_tiles = agent.machine.code.fact(_levels, op)[region]
+    level, for_tiles = agent.code.fact(_levels, op)[region]
     if level is Level.BOTH:
         assert for_tiles is not None
         raise UndecidedError(
@@ -139,7 +139,7 @@ def are_counted(agent: Agent, op: Operation, region: Region, threads: Threads) -
 
 def is_for_threads(agent: Agent, op: Operation, region: Region) -> bool:
     """Whether each thread does something of what stands in `region`, a region of `op`."""
-    return agent.machine.code.fact(_levels, op)[region][0] in OF_THREADS
+    return agent.code.fact(_levels, op)[region][0] in OF_THREADS
 
 
 def _levels(op: Operation) -> dict[Region, tuple[Level, Operation | None]]:

@@ -81,7 +81,7 @@ def compute(agent: Agent, step: Step, operands: Sequence[Any]) -> Any:
     key = _integers(agent, step, operands)
     if key is None:
         return _computed(agent, step, operands)
-    known = agent.machine.code.outcomes
+    known = agent.code.outcomes
     if key not in known:
         if len(known) >= MOST_OUTCOMES:
             known.clear()
@@ -113,7 +113,7 @@ def _computed(agent: Agent, step: Step, operands: Sequence[Any]) -> Any:
     width = agent.size
     outcomes: list[Any] = [UNKNOWN] * width
     agent.machine.deadline.spend(width // THREADS_OF_A_STEP)
-    if not step.gives_float or agent.machine.observer.follows_floats:
+    if not step.gives_float or agent.observer.follows_floats:
         for lane in agent.lanes:
             row = [_of(operand, lane) for operand in operands]
             if not any(operand is UNKNOWN for operand in row):
@@ -337,12 +337,12 @@ def note_exchange(agent: Agent, access: Access) -> None:
     Note that the execution rests on threads that run in step, if `access` meets an earlier one of another thread of
     `agent`, one of the two is a write, and the threads have not met since.
     """
-    history = agent.machine.history_of(access.region.base)
+    history = agent.history_of(access.region.base)
     for other in history.overlapping(access.region) if history is not None else ():
         is_own = other.agent is agent and other.work is None and other.moment >= agent.threads_met
         if is_own and (other.parts or access.parts) and may_conflict(other, access):
             if not same_part_only(_spans(agent, other), _spans(agent, access)):
-                agent.machine.assume(RUN_IN_STEP)
+                agent.assume(RUN_IN_STEP)
                 return
 
 

@@ -131,16 +131,16 @@ def call_by_grid(agent: Agent, function: Operation, arguments: Sequence[Any], gi
     Call `function` by a block of `given` threads that stands for all of them; by the blocks of a cluster where these
     reach into each other. The outcome is what it returns to the first of them.
     """
-    if not agent.machine.code.fact(crosses_blocks, function):
+    if not agent.code.fact(crosses_blocks, function):
         return call_by_block(agent, function, arguments, given)
-    cluster = agent.machine.part(Cluster)
+    cluster = agent.shared(Cluster)
     blocks = _blocks_of(agent, function)
-    _share_out(agent.machine.part(ClusterMemory), blocks, arguments)
+    _share_out(agent.shared(ClusterMemory), blocks, arguments)
     for block in blocks:
         child = agent.fork(f"block {block.rank}", function, _run_block, tuple(arguments), given, captures=[])
         child.block = block
         cluster.blocks.append(child)
-        agent.machine.happened(agent, function, "fork", f"starts {child.name}", on=child)
+        agent.note(function, "fork", f"starts {child.name}", on=child)
     end = EndOfAgents(cluster.blocks)
     return agent.wait(end, function).then(_take_results, end)
 
@@ -150,7 +150,7 @@ def _blocks_of(agent: Agent, function: Operation) -> list[BlockOfCluster]:
     if prod(shape) > MOST_BLOCKS:
         raise UnsupportedError(function, f"has clusters of {prod(shape)} blocks; there are at most {MOST_BLOCKS}")
     if stated_cluster_shape(function) is None:
-        agent.machine.assume(CLUSTER_SIZE.about(str(prod(shape))))
+        agent.assume(CLUSTER_SIZE.about(str(prod(shape))))
     return [BlockOfCluster(rank, shape) for rank in range(prod(shape))]
 
 
@@ -164,7 +164,7 @@ def _share_out(memory: ClusterMemory, blocks: Sequence[BlockOfCluster], argument
 
 @continuation
 def _run_block(agent: Agent, function: Operation, _: None, arguments: Sequence[Any], given: int | None) -> Answer:
-    memory, block = agent.machine.part(ClusterMemory), agent.block
+    memory, block = agent.shared(ClusterMemory), agent.block
     assert block is not None
     own = [_in_block(memory, value, block.rank) for value in arguments]
     start_block(agent, function)
@@ -192,5 +192,5 @@ def last_op(function: Operation) -> Operation:
 
 @continuation
 def _take_results(agent: Agent, function: Operation, _: None, end: EndOfAgents) -> Answer:
-    agent.machine.happened(agent, function, "wait", f"sees the end of {len(end.agents)} blocks", on=end)
+    agent.note(function, "wait", f"sees the end of {len(end.agents)} blocks", on=end)
     return end.agents[0].outcome or ()

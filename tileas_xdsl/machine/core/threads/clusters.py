@@ -154,7 +154,7 @@ def is_in_another_block(agent: Agent, base: MemoryObject) -> bool:
     """Whether `base` lies in the shared memory of another block than that of `agent`."""
     if agent.block is None:
         return False
-    owner = agent.machine.part(ClusterMemory).owner(base)
+    owner = agent.shared(ClusterMemory).owner(base)
     return owner is not None and owner != agent.block.rank
 
 
@@ -233,13 +233,13 @@ class Cluster(SharedPart):
 def existence(agent: Agent) -> Knowledge:
     """What any arrival at the barrier of the cluster tells, relaxed or not: that the block of `agent` has started."""
     assert agent.block is not None
-    first = agent.machine.part(Cluster).blocks[agent.block.rank]
+    first = agent.shared(Cluster).blocks[agent.block.rank]
     return Knowledge({first.number: START})
 
 
 def barrier_of_cluster(agent: Agent) -> ClusterBarrier:
     """The barrier of the cluster of `agent`."""
-    cluster = agent.machine.part(Cluster)
+    cluster = agent.shared(Cluster)
     if cluster.barrier is None:
         cluster.barrier = ClusterBarrier(len(cluster.blocks))
     return cluster.barrier
@@ -257,7 +257,7 @@ def start_block(agent: Agent, op: Operation) -> None:
     (`ViolationKind.ABSENT`).
     """
     assert agent.block is not None
-    for base in agent.machine.part(ClusterMemory).objects_of(agent.block.rank):
+    for base in agent.shared(ClusterMemory).objects_of(agent.block.rank):
         bound_object(agent, op, base, START)
     # What it does itself comes later than its start.
     agent.release()

@@ -59,8 +59,8 @@ class EarlierGrids(SharedPart):
 
 def begin_behind_earlier_grids(agent: Agent, kernel: Operation) -> None:
     """`agent` begins to run `kernel`: if that waits somewhere, earlier grids may still run."""
-    grids = agent.machine.part(EarlierGrids)
-    wait = agent.machine.code.fact(first_wait_of, kernel)
+    grids = agent.shared(EarlierGrids)
+    wait = agent.code.fact(first_wait_of, kernel)
     if wait is None or grids.agent is not None:
         return
     grids.wait = wait
@@ -71,21 +71,21 @@ def begin_behind_earlier_grids(agent: Agent, kernel: Operation) -> None:
 
 def wait_for_earlier_grids(agent: Agent, op: Operation) -> None:
     """`agent` waits until all earlier grids are complete."""
-    grids = agent.machine.part(EarlierGrids)
+    grids = agent.shared(EarlierGrids)
     if grids.agent is not None:
         agent.learn(Knowledge({grids.agent.number: BEGIN}))
-        agent.machine.happened(agent, op, "wait", "sees all earlier grids complete", on=grids.agent)
+        agent.note(op, "wait", "sees all earlier grids complete", on=grids.agent)
 
 
 def launch_dependents(agent: Agent) -> None:
     """`agent` lets dependent grids start; so earlier grids may have let this one."""
-    if agent.machine.part(EarlierGrids).agent is None:
-        agent.machine.assume(GRIDS_COMPLETE)
+    if agent.shared(EarlierGrids).agent is None:
+        agent.assume(GRIDS_COMPLETE)
 
 
 def touch_unfollowed(agent: Agent, op: Operation) -> None:
     """`agent` accesses global memory, or issues an access to it, at a place that is not followed."""
-    grids = agent.machine.part(EarlierGrids)
+    grids = agent.shared(EarlierGrids)
     if grids.agent is None:
         return
     if grids.unfollowed is None:

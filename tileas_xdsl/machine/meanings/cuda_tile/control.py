@@ -71,7 +71,7 @@ def _loop(agent: Agent, op: TileIROp, *values: Any) -> Answer:
 
 
 def _begin(agent: Agent, op: TileIROp, values: tuple[Any, ...], outside: tuple[int, ...], number: int) -> Request:
-    agent.machine.check_budget(op)
+    agent.check_budget(op)
     agent.begin_iteration(op.regions[0].block, outside, number)
     return agent.run_region(op.regions[0], values).then(_after_iteration, outside, number)
 
@@ -111,13 +111,13 @@ def _for(agent: Agent, op: TileIROp, lower: Any, upper: Any, step: Any, *carried
 
 @effect(OPS["get_tile_block_id"], tells_programs_apart=True)
 def _block(agent: Agent, _op: TileIROp) -> tuple[int, ...]:
-    grid = agent.machine.grid
+    grid = agent.grid
     return tuple(number_of(agent, grid.programs, axis) for axis in range(3))
 
 
 @effect(OPS["get_num_tile_blocks"])
 def _blocks(agent: Agent, _op: TileIROp) -> tuple[int, ...]:
-    return tuple(agent.machine.grid.extents)
+    return tuple(agent.grid.extents)
 
 
 @effect(OPS["assert"])

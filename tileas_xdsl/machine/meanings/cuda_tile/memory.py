@@ -174,7 +174,7 @@ def _shape_of(_agent: Agent, op: TileIROp, array: View) -> Any:
 
 def _is_check(agent: Agent) -> bool:
     """Whether numbers are not computed, and every order is judged."""
-    return not agent.machine.with_data
+    return not agent.has_data
 
 
 def _only_run(agent: Agent, op: TileIROp) -> None:
@@ -396,7 +396,7 @@ def _reduce_view(agent: Agent, op: TileIROp, tiles: TilesOf, *operands: Any) -> 
 
 @effect(OPS["ptr_to_int"])
 def _to_number(agent: Agent, op: TileIROp, pointers: Any) -> Any:
-    start = agent.machine.part(Addresses).of(pointers.base)
+    start = agent.shared(Addresses).of(pointers.base)
     if isinstance(pointers, Pointer):
         return start + pointers.offset
     return as_array(op, start + pointers.offsets, op.results[0].type)
@@ -404,7 +404,7 @@ def _to_number(agent: Agent, op: TileIROp, pointers: Any) -> Any:
 
 @effect(OPS["int_to_ptr"])
 def _to_address(agent: Agent, op: TileIROp, numbers: Any) -> Any:
-    addresses = agent.machine.part(Addresses)
+    addresses = agent.shared(Addresses)
     wide = np.asarray(agent.known(numbers, op, "makes a pointer of")).astype(np.int64)
     base = addresses.base(int(wide.flat[0]))
     offsets = wide - (addresses.of(base) if base is not None else 0)
@@ -433,7 +433,7 @@ def _fence(agent: Agent, op: TileIROp, *_tokens: Any) -> StageToken:
 def _print(agent: Agent, op: TileIROp, *operands: Any) -> StageToken | None:
     text = op.properties["str"]
     assert isinstance(text, StringAttr)
-    if agent.machine.with_data:
+    if agent.has_data:
         parts = text.data.replace("%%", "\0").split("%")
         shown = [parts[0]]
         for value, part in zip(operands, parts[1:], strict=False):

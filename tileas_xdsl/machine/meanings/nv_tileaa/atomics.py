@@ -60,7 +60,7 @@ def _read_modify_write(agent: Agent, op: atomics.RmwOp, base: Any, value: Any, *
         old = update(agent, op, piece.view, combined)
         if old is not UNKNOWN:
             found[piece.place] = old
-    known = scalar_or_tile(found, op) if agent.machine.with_data else UNKNOWN
+    known = scalar_or_tile(found, op) if agent.has_data else UNKNOWN
     result = placed(agent, op, known)
     return (result, done_token()) if len(op.results) > 1 else result
 
@@ -73,7 +73,7 @@ def _gather(agent: Agent, op: atomics.GatherLoadOp, base: Any, *others: Any) -> 
     places, rest = given[:count], given[count:]
     mask = rest.pop(0) if op.mask is not None else None
     other = rest.pop(0) if op.other is not None else None
-    if not agent.machine.with_data:
+    if not agent.has_data:
         agent.load(array, op, Proxy.UNSPECIFIED)
         result: Any = UNKNOWN
     else:

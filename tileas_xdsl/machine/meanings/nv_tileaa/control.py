@@ -43,7 +43,7 @@ terminators(control.ReturnOp)
 @effect(control.AssumeOp)
 def _assume(agent: Agent, op: control.AssumeOp, value: Any) -> Any:
     numbers = _numbers_of(value, is_tile_type(op.value.type))
-    if numbers is not None and agent.machine.with_data:
+    if numbers is not None and agent.has_data:
         for predicate in op.predicates:
             if isinstance(predicate, AssumePredicate) and not _holds(predicate, numbers):
                 raise MistakeError(op, f"assumes {predicate}, which does not hold{agent.in_iteration}; what it assumes")
@@ -96,7 +96,7 @@ def _equal_in_groups(numbers: Array, axis: int, group: int) -> bool:
 def _assert(agent: Agent, op: control.AssertOp, condition: Any) -> None:
     holds = read_tile(agent, condition, op)
     if holds is UNKNOWN:
-        agent.machine.assume(ASSERTION_HOLDS)
+        agent.assume(ASSERTION_HOLDS)
     elif not np.all(holds):
         raise MistakeError(op, f'fails{agent.in_iteration}: "{op.message.data}"; a condition that holds')
 
@@ -107,7 +107,7 @@ def _assert(agent: Agent, op: control.AssertOp, condition: Any) -> None:
 @effect(control.PrintOp, opaque=EVERY_OPERAND)
 def _print(agent: Agent, op: control.PrintOp, *values: Any) -> None:
     contents = [read_tile(agent, value, op) for value in values]
-    if agent.machine.with_data:
+    if agent.has_data:
         print(op.format.data, *contents, file=sys.stderr)
 
 
@@ -125,7 +125,7 @@ def _along_axis(name: str) -> Callable[[Any], str]:
 
 @effect(control.GetNumProgramsOp, number_of_block=_along_axis("num_programs"))
 def _programs(agent: Agent, op: control.GetNumProgramsOp) -> int:
-    grid = agent.machine.grid
+    grid = agent.grid
     return block_number(agent.machine, _along_axis("num_programs")(op), grid.extents[op.axis.value.data])
 
 
@@ -133,7 +133,7 @@ def _programs(agent: Agent, op: control.GetNumProgramsOp) -> int:
 def _program(agent: Agent, op: control.GetProgramIdOp, program: int | None = None) -> int:
     if isinstance(op.result.type, ProgramIdType):
         return left(agent)
-    grid, name = agent.machine.grid, _along_axis("program_id")(op)
+    grid, name = agent.grid, _along_axis("program_id")(op)
     if program is None or program == grid.programs:
         return block_number(agent.machine, name, number_of(agent, grid.programs, op.axis.value.data))
     if name in grid.numbers:

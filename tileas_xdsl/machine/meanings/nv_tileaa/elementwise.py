@@ -150,7 +150,7 @@ def _bitcast(_agent: Agent, op: elementwise.BitcastOp, value: Any) -> Any:
 
 @computes(elementwise.PtrToIntOp)
 def _pointer_to_integer(agent: Agent, op: elementwise.PtrToIntOp, pointer: Any) -> Any:
-    start = agent.machine.part(Addresses).of(pointer.base)
+    start = agent.shared(Addresses).of(pointer.base)
     scalar = scalar_of(op.result.type)
     if isinstance(pointer, Pointer):
         return to_type(start + pointer.offset, scalar)
@@ -159,7 +159,7 @@ def _pointer_to_integer(agent: Agent, op: elementwise.PtrToIntOp, pointer: Any) 
 
 @computes(elementwise.IntToPtrOp)
 def _integer_to_pointer(agent: Agent, op: elementwise.IntToPtrOp, address: Any) -> Any:
-    addresses = agent.machine.part(Addresses)
+    addresses = agent.shared(Addresses)
     numbers: Array = np.asarray(address).astype(np.int64)
     base = addresses.base(int(numbers.flat[0]))
     offsets = numbers - (addresses.of(base) if base is not None else 0)

@@ -70,7 +70,7 @@ def _create_queue(agent: Agent, op: CreateQueueOp) -> Ring:
     )
     ring = make_ring(agent, op, fact, depth=depth, buffer=None)
     if depth is None:
-        ring.slots_relied_on = agent.machine.unstated_slots
+        ring.slots_relied_on = agent.unstated_slots
     return ring
 
 
@@ -199,7 +199,7 @@ def _use_tiles(agent: Agent, op: GetOp, tiles: Sequence[Any]) -> Answer:
 def _from_source(agent: Agent, op: GetOp, queue: SourceQueue, named: int | None) -> list[Any]:
     turn = queue.turns.get(agent.number, 0) if named is None else named
     queue.turns[agent.number] = turn + 1
-    if not agent.machine.with_data:
+    if not agent.has_data:
         return _unknown_slots(op.queue_type)
     payload = [Payload.of(type_, op) for type_ in op.queue_type.element_types.data]
     return [source_value(element, queue.number, turn, number) for number, element in enumerate(payload)]

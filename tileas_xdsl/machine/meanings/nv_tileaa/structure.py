@@ -62,10 +62,10 @@ def _extract_slice(agent: Agent, op: structure.ExtractSliceOp, source: Any, *ope
 def _splat(agent: Agent, op: structure.SplatOp, source: Any) -> Any:
     shape = tile_shape(op.result.type)
     if isinstance(source, Pointer):
-        offsets = np.full(shape, source.offset, np.int64) if agent.machine.with_data else UNKNOWN
+        offsets = np.full(shape, source.offset, np.int64) if agent.has_data else UNKNOWN
         return PointerTile(source.base, offsets)
     contents = read_tile(agent, source, op)
-    if contents is UNKNOWN or not agent.machine.with_data:
+    if contents is UNKNOWN or not agent.has_data:
         return UNKNOWN
     return np.full(shape, contents, element_of(op, op.result.type).dtype)
 

@@ -160,7 +160,7 @@ def _async_tiled_load(agent: Agent, op: memory.AsyncTiledLoadOp, *operands: Any)
     tokens, mask = given.group("token"), given.optional("mask")
     place = Place(view, coordinates, True, bounds_of(op.in_bounds))
     token = load_later(agent, op, place, op.destination.type, destination, tokens, mask=mask)
-    if agent.machine.code.fact(_arrives_behind_copies, enclosing_function(op) or op):
+    if agent.code.fact(_arrives_behind_copies, enclosing_function(op) or op):
         copy_groups(agent, CP_ASYNC).uncommitted += token.event.source
     return token
 

@@ -82,7 +82,7 @@ def make_ring(agent: Agent, op: Operation, fact: PipelineFact, *, depth: int | N
 
 def _fact_of(agent: Agent, op: Operation) -> PipelineFact:
     """What `pipeline_facts` says about the pipeline with root `op`; computed once for all executions of a check."""
-    facts: PipelineFacts = agent.machine.code.fact(pipeline_facts, enclosing_function(op) or op)
+    facts: PipelineFacts = agent.code.fact(pipeline_facts, enclosing_function(op) or op)
     return facts.of_root(op)
 
 
@@ -147,7 +147,7 @@ def _implicit_ring(agent: Agent, op: ProduceOp) -> Ring:
     """The implicit pipeline of a produce op without a token operand, in this activation."""
     fact = _fact_of(agent, op)
     # The activation itself, not its address: that may be the next one's as soon as this one is over.
-    key, implicit = (fact.key, agent.activation), agent.machine.part(Rings).implicit
+    key, implicit = (fact.key, agent.activation), agent.shared(Rings).implicit
     ring = implicit.get(key)
     if ring is None:
         depth = op.num_stages.value.data if op.num_stages is not None else None
@@ -261,7 +261,7 @@ def _publish(agent: Agent, op: ProduceOp, yielded: Sequence[Any], stage: StageIn
     if steps.moves:
         values = yielded if not op.is_abstract else rings.source_values(agent, ring, k)
         _fill(agent, op, ring, k, values)
-    event = Event.all_of([agent.machine.event_of(work) for work in ring.works.get(k, [])], _stage_label(ring, k))
+    event = Event.all_of([agent.event_of(work) for work in ring.works.get(k, [])], _stage_label(ring, k))
     if steps.gives:
         event = rings.commit(agent, ring, k, op)
     return _results(agent, op, list(yielded) if _classes(agent, op).results else [], ring, "producer", k, event)
@@ -327,7 +327,7 @@ def _fill_by_write(agent: Agent, op: ProducerWriteOp, values: Sequence[Any], sta
     ring, k = stage.ring, stage.k
     if not (values and all(isinstance(value.type, AsyncTokenType) for value in op.yielded) and op.yielded):
         _fill_from_write(agent, op, ring, k, values)
-    event = Event.all_of([agent.machine.event_of(work) for work in ring.works.get(k, [])], _stage_label(ring, k))
+    event = Event.all_of([agent.event_of(work) for work in ring.works.get(k, [])], _stage_label(ring, k))
     return _results(agent, op, [], ring, "producer", k, event) if op.results else None
 
 
@@ -440,12 +440,10 @@ def _twin(agent: Agent, op: ConsumeOneAsyncOp, ring: Ring, token: StageToken) ->
     storage = {view.base for view in rings.slot_of(agent, ring, token.k, op).storage}
     reading = [
         work
-        for work in agent.machine.works_under_way()
+        for work in agent.works_under_way()
         if any(touch.view.base in storage and not touch.is_write for touch in work.touches)
     ]
-    event = Event.all_of(
-        [agent.machine.event_of(work) for work in reading], f"the reads of {_stage_label(ring, token.k)}"
-    )
+    event = Event.all_of([agent.event_of(work) for work in reading], f"the reads of {_stage_label(ring, token.k)}")
     values = _values_of(agent, op, ring, token.k)
     return _results(agent, op, values, ring, "consumer", token.k, event)
 

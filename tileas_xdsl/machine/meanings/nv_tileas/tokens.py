@@ -41,6 +41,6 @@ def _token_to_async(_agent: Agent, _op: TokenToAsyncOp, token: Any) -> StageToke
 
 @suspends(AsyncWaitOp, FutureWaitOp)
 def _wait(agent: Agent, op: AsyncWaitOp | FutureWaitOp, token: Any) -> Answer:
-    if not agent.machine.allows(op, None)[0]:
+    if not agent.allows(op, None)[0]:
         return None
     return awaited(agent, op, as_token(token).event)

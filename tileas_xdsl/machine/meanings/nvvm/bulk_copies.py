@@ -56,7 +56,7 @@ def _fill(agent: Agent, op: Operation, address: Any, size: Any) -> None:
     place: Pointer = agent.known(address, op, "fills")
     if count < 0 or count % EIGHT_BYTES or place.offset % EIGHT_BYTES:
         raise UnsupportedError(op, f"fills {count} bytes from byte {place.offset} on: both are multiples of 8")
-    agent.store(place.bytes(count), np.zeros(count, np.uint8) if agent.machine.with_data else UNKNOWN, op)
+    agent.store(place.bytes(count), np.zeros(count, np.uint8) if agent.has_data else UNKNOWN, op)
 
 
 # Into shared memory ---------------------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ def _bulk_store(agent: Agent, op: Operation, *operands: Any) -> None:
 
     def put(held: Sequence[Any]) -> None:
         for copy, data in zip(copies, held, strict=True):
-            agent.machine.write(copy.target, data)
+            agent.poke(copy.target, data)
 
     start_store(
         agent,
@@ -166,7 +166,7 @@ def _bulk_store(agent: Agent, op: Operation, *operands: Any) -> None:
         [Touch(view, True, Proxy.ASYNC, parts=parts) for view, parts in targets],
         sum(copy.source.region.byte_count for copy in copies),
         kind="a bulk store",
-        fetch=lambda: [agent.machine.read(copy.source) for copy in copies],
+        fetch=lambda: [agent.peek(copy.source) for copy in copies],
         put=put,
     )
 
@@ -213,7 +213,7 @@ def _store_box(agent: Agent, op: Any, values: dict[SSAValue, Any]) -> None:
         [reading_descriptor(descriptor), *([] if box is None else [box])],
         count,
         kind="a bulk store",
-        fetch=lambda: agent.machine.read(out_of),
+        fetch=lambda: agent.peek(out_of),
         put=put,
     )
 

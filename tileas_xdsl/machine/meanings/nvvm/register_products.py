@@ -53,7 +53,7 @@ def _inline_ptx(agent: Agent, op: InlinePtxOp, *operands: Any) -> Answer:
     known = [agent.known(word, op, "reads a matrix through") for word in words]
     extents = (product.columns, K)
     touches = [reading(agent, op, word, extents, k_major=product.b_is_k_major) for word in known]
-    agent.machine.late_values = True
+    agent.makes_late_values()
     result = RegistersInFlight(op, wgmma.WgmmaWaitGroupSyncOp.name)
     kind = products.numbers_of(op, product.factors)
 
@@ -63,7 +63,7 @@ def _inline_ptx(agent: Agent, op: InlinePtxOp, *operands: Any) -> Answer:
     def deliver(b: list[Any]) -> None:
         result.actual = _sum(agent, product, (sums, a, b), kind)
 
-    with_data = agent.machine.with_data
+    with_data = agent.has_data
     if with_data:
         rank_in_warpgroup(agent, op)
     label = f"a product of 64 x {product.columns} x {product.steps * K}"

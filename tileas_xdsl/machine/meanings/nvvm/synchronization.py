@@ -237,7 +237,7 @@ def _expect_tx(agent: Agent, op: Operation, address: Any, size: Any) -> None:
     barrier, count = barrier_at(agent, op, address).state, _bytes(agent, op, size) * agent.threads
     expect_bytes(agent, barrier, op, count)
     phase = barrier.phases_completed
-    agent.machine.happened(agent, op, "expect", f"expects {count} bytes at {barrier.name}", on=barrier, turn=phase)
+    agent.note(op, "expect", f"expects {count} bytes at {barrier.name}", on=barrier, turn=phase)
 
 
 @sync(mbarrier.MBarrierCompleteTxOp)
@@ -308,7 +308,7 @@ def _test(agent: Agent, op: WaitOp, address: Any, which: Any, *_ticks: Any) -> A
         return _wait_until_over(agent, op, barrier, wanted)
     if use is not AnswerUse.BRANCHES:
         return 0
-    machine, guide = agent.machine, agent.machine.guide
+    machine, guide = agent.machine, agent.guide
     machine.asked += 1
     if guide is None:
         return _hope(agent, op, None, barrier, wanted) if machine.order.hopes() else 0
@@ -330,7 +330,7 @@ def _names_state(op: Operation) -> bool:
 
 @continuation
 def _take_answer(agent: Agent, op: Operation, _: None, barrier: PhaseBarrier, wanted: int) -> Answer:
-    guide = agent.machine.guide
+    guide = agent.guide
     assert guide is not None
     return _hope(agent, op, None, barrier, wanted) if guide.says_yes(agent, op) else 0
 
@@ -360,7 +360,7 @@ def _saw_state(agent: Agent, op: Operation, _: None, condition: StateCondition) 
 def _note_state_seen(agent: Agent, op: Operation, condition: StateCondition) -> None:
     barrier, phase = condition.barrier, condition.phase
     note_test(agent, op, barrier, phase)
-    agent.machine.happened(agent, op, "wait", f"sees phase {phase} of {barrier.name}", on=barrier, turn=phase)
+    agent.note(op, "wait", f"sees phase {phase} of {barrier.name}", on=barrier, turn=phase)
 
 
 @continuation
@@ -416,7 +416,7 @@ def _rendezvous(agent: Agent, op: Operation, name: str, expected: int, *, of_all
 
     Once a thread has returned, a number and all that are left are two things: who is left depends on the order.
     """
-    barrier = agent.machine.part(NamedBarriers).of(name_in_block(agent, name), agent.cohort, expected)
+    barrier = agent.shared(NamedBarriers).of(name_in_block(agent, name), agent.cohort, expected)
     if not barrier.arrived:
         barrier.expected, barrier.is_of_all = expected, of_all
     if barrier.is_of_all is not of_all and threads_left(agent) != threads_of_block(agent):
@@ -440,7 +440,7 @@ def arrive_at_barrier(agent: Agent, op: Operation, barrier: Rendezvous, *, hands
     if barrier.arrived + count > barrier.expected:
         _too_many_threads(agent, op, barrier)
     text = f"arrives at {barrier.name}{'' if hands_over else ', and hands over nothing: it is relaxed'}"
-    agent.machine.happened(agent, op, "arrive", text, on=barrier, turn=barrier.generation)
+    agent.note(op, "arrive", text, on=barrier, turn=barrier.generation)
     moment, knowledge = agent.moment, agent.release()
     return barrier.arrive(knowledge if hands_over else Knowledge(), agent.number, moment, count)
 
@@ -455,7 +455,7 @@ def _too_many_threads(agent: Agent, op: Operation, barrier: Rendezvous) -> None:
         (Party(op, agent.name, agent.iteration, role),),
         "a number of threads that is the sum of the warps that meet",
     )
-    agent.machine.report(violation)
+    agent.report(violation)
 
 
 def pass_barrier(agent: Agent, op: Operation, barrier: Rendezvous, generation: int) -> Request:
@@ -467,7 +467,7 @@ def pass_barrier(agent: Agent, op: Operation, barrier: Rendezvous, generation: i
 @continuation
 def _saw_generation(agent: Agent, op: Operation, _: None, condition: RendezvousCondition) -> Answer:
     barrier, generation = condition.barrier, condition.generation
-    agent.machine.happened(agent, op, "wait", f"passes {barrier.name}", on=barrier, turn=generation)
+    agent.note(op, "wait", f"passes {barrier.name}", on=barrier, turn=generation)
     agent.let_threads_meet()
 
 
@@ -513,7 +513,7 @@ def _cluster_arrive(agent: Agent, op: Operation) -> None:
     if agent.block is not None:
         arrive_in_cluster(agent, op, hands_over=hands_over)
         return
-    agent.machine.assume(CLUSTER_AS_ONE)
+    agent.assume(CLUSTER_AS_ONE)
     barrier = _rendezvous(agent, op, "the cluster barrier", threads_left(agent), of_all=True)
     arrival = agent.part(ClusterArrival)
     arrival.barrier, arrival.generation = barrier, arrive_at_barrier(agent, op, barrier, hands_over=hands_over)
@@ -536,7 +536,7 @@ def _exit(agent: Agent, op: Operation) -> Answer:
         raise UnsupportedError(
             op, "ends some threads of an agent and not the others; let all of them branch to their end"
         )
-    agent.machine.happened(agent, op, "leave", "leaves the block")
+    agent.note(op, "leave", "leaves the block")
     leave_block(agent, op)
     return Leave()
 
@@ -561,13 +561,13 @@ def _fence_init(agent: Agent, op: Operation) -> None:
 @sync(fence.FenceProxyReleaseOp)
 def _release_maps(agent: Agent, op: Operation) -> None:
     release_maps(agent)
-    agent.machine.happened(agent, op, "fence", "releases what was written to tensor maps")
+    agent.note(op, "fence", "releases what was written to tensor maps")
 
 
 @sync(fence.FenceProxyAcquireOp)
 def _acquire_map(agent: Agent, op: Operation, address: Any, _size: Any) -> None:
     acquire_map(agent, agent.known(address, op, "acquires the tensor map at"))
-    agent.machine.happened(agent, op, "fence", "acquires a tensor map")
+    agent.note(op, "fence", "acquires a tensor map")
 
 
 @effect(registers.ElectSyncOp)
@@ -576,7 +576,7 @@ def _elect(agent: Agent, op: Operation, *_mask: Any) -> Any:
     chosen = agent.lanes[0]
     if agent.threads == 1:
         return 1
-    agent.machine.assume(ORDERS_ITS_WARP)
+    agent.assume(ORDERS_ITS_WARP)
     return per_thread(agent, [int(lane == chosen) for lane in range(agent.size)], Varies.BY_ELECTION)
 
 

@@ -84,7 +84,7 @@ def _must_be_one_cta(op: Operation) -> None:
 
 
 def _computes(agent: Agent) -> bool:
-    return agent.machine.with_data
+    return agent.has_data
 
 
 # Allocation -----------------------------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ def _fence(agent: Agent, op: tcgen05.Tcgen05FenceOp) -> None:
     else:
         fence_after(agent)
     text = "what comes before" if is_before else "what comes after"
-    agent.machine.happened(agent, op, "fence", f"orders accesses of tensor memory: {text} a synchronisation")
+    agent.note(op, "fence", f"orders accesses of tensor memory: {text} a synchronisation")
 
 
 FAMILIES = {Tcgen05Wait.LOAD: "tcgen05.ld", Tcgen05Wait.STORE: "tcgen05.st"}
@@ -246,7 +246,7 @@ def _start_transfer(
 def _load(agent: Agent, op: tcgen05.Tcgen05LdOp, address: Any, offset: Any = None) -> Answer:
     registers, packs = tcgen05.register_count(op.res.type), op.pack is not None
     moved = _cells_moved(agent, op, address, offset, registers, packs=packs)
-    agent.machine.late_values = True
+    agent.makes_late_values()
     result = RegistersInFlight(op, f"{tcgen05.Tcgen05WaitOp.name} <load>")
 
     def deliver(words: Words) -> None:
@@ -305,7 +305,7 @@ def _copy(agent: Agent, op: tcgen05.Tcgen05CpOp, address: Any, word: Any) -> Non
     must_be_one_thread(agent, op)
     rows, row_bytes, columns = COPIES[op.shape.data]
     number = agent.known(word, op, "reads a matrix through")
-    source = operand_view(agent.machine.part(Addresses), op, number, tcgen05_operand, rows, row_bytes, k_major=True)
+    source = operand_view(agent.shared(Addresses), op, number, tcgen05_operand, rows, row_bytes, k_major=True)
     place: Pointer = agent.known(address, op, "copies to")
     target = allocated_cells(agent, op, place, LANES, columns)
     touches = [Touch(source, False, Proxy.ASYNC), Touch(target, True, Proxy.TENSOR_CORE)]
@@ -442,7 +442,7 @@ def _computed(
 
 def _matrix(agent: Agent, word: int, dtype: np.dtype[Any], extents: tuple[int, int], *, k_major: bool) -> Any:
     """The matrix that lies now where a descriptor leads."""
-    addresses, operand = agent.machine.part(Addresses), tcgen05_operand(word & WORD)
+    addresses, operand = agent.shared(Addresses), tcgen05_operand(word & WORD)
     base = addresses.base(operand.address)
     assert base is not None
     assert base.data is not None
@@ -473,7 +473,7 @@ def _input(agent: Agent, op: tcgen05_mma.ProductOp, given: Any, rows: int, *, is
     k = ELEMENTS_ALONG_K[cast("Any", op).kind.data]
     along_k = K_BYTES * (2 if op.IS_SPARSE else 1)
     shape = (k, rows * K_BYTES // k) if is_transposed else (rows, along_k)
-    view = operand_view(agent.machine.part(Addresses), op, known, tcgen05_operand, *shape, k_major=not is_transposed)
+    view = operand_view(agent.shared(Addresses), op, known, tcgen05_operand, *shape, k_major=not is_transposed)
     return Touch(view, False, Proxy.ASYNC)
 
 

@@ -78,13 +78,13 @@ def _mma(agent: Agent, op: wgmma.WgmmaMmaAsyncOp, accumulator: Any, a: Any, b: A
         reading(agent, op, word, (rows, k), k_major=k_major)
         for word, (_, rows, k_major) in zip(words, matrices, strict=True)
     ]
-    agent.machine.late_values = True
+    agent.makes_late_values()
     result = RegistersInFlight(op, wgmma.WgmmaWaitGroupSyncOp.name)
 
     def deliver(factors: Any) -> None:
         result.actual = _sum(agent, op, factors, accumulator)
 
-    fetch = _factors(agent, op, words) if agent.machine.with_data else None
+    fetch = _factors(agent, op, words) if agent.has_data else None
     work = start_warpgroup_product(agent, op, touches, f"a product of {m} x {n} x {k}", fetch, deliver)
     return result.filled_by(work)
 
@@ -106,7 +106,7 @@ def reading(agent: Agent, op: Operation, word: int, extents: tuple[int, int], *,
     """The read of a matrix of (rows, K) elements through the descriptor `word`."""
     rows, k = extents
     shape = (rows, K_BYTES) if k_major else (k, rows * K_BYTES // k)
-    view = operand_view(agent.machine.part(Addresses), op, word, wgmma_operand, *shape, k_major=k_major)
+    view = operand_view(agent.shared(Addresses), op, word, wgmma_operand, *shape, k_major=k_major)
     return Touch(view, False, Proxy.ASYNC)
 
 
@@ -130,7 +130,7 @@ def matrix_behind(
     agent: Agent, word: int, dtype: np.dtype[Any], extents: tuple[int, int], *, k_major: bool
 ) -> NDArray[Any]:
     """The matrix of `extents` that lies now where the descriptor `word` leads."""
-    addresses = agent.machine.part(Addresses)
+    addresses = agent.shared(Addresses)
     operand = wgmma_operand(word & WORD)
     base = addresses.base(operand.address)
     assert base is not None

@@ -25,7 +25,7 @@ def load(agent: Agent, op: Operation, place: View) -> Any:
     _must_not_be_put_off(agent, op)
     agent.check_bounds(place, op)
     agent.touch(place, op, write=False, is_atomic=True)
-    return agent.machine.read(place) if agent.machine.with_data else UNKNOWN
+    return agent.peek(place) if agent.has_data else UNKNOWN
 
 
 def update(agent: Agent, op: Operation, place: View, compute: Callable[[Any], Any]) -> Any:

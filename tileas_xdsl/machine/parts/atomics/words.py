@@ -150,11 +150,11 @@ class Ask:
 
     @property
     def number(self) -> Any:
-        return self.agent.machine.read(self.place)
+        return self.agent.peek(self.place)
 
     @property
     def word(self) -> Word:
-        words = self.agent.machine.part(Words)
+        words = self.agent.shared(Words)
         base, number = self.place.base, self.number
         name = f"the number at byte {self.place.offset // WIDEST * WIDEST} of '{base.whole_object.name}'"
         word = words.words.setdefault((base.serial, self.place.offset), Word(name, [Change(number)]))
@@ -245,7 +245,7 @@ def _found(ask: Ask, word: Word) -> list[Change]:
     visible = word.visible_to(ask.agent)
     if ask.spin is not None:
         return [each for each in visible if each is last or not ask.goes_on(each.number)]
-    return visible if len(ask.agent.machine.part(Words).words) > 1 else [last]
+    return visible if len(ask.agent.shared(Words).words) > 1 else [last]
 
 
 def _is_used_elsewhere(ask: Ask) -> bool:
@@ -262,7 +262,7 @@ def _change(ask: Ask, word: Word, new: Any) -> None:
     handed = agent.release() if _ordering(ask) in RELEASES else agent.part(Fenced).released.copy()
     if not isinstance(ask.op, llvm.StoreOp):
         handed.merge(word.changes[-1].released)
-    agent.machine.write(ask.place, new)
+    agent.poke(ask.place, new)
     word.changes.append(Change(new, agent.number, moment, handed))
     word.writers[agent.number] = moment
 
@@ -291,7 +291,7 @@ def _must_have_one_word(ask: Ask, word: Word, found: list[Change], *, changes: b
     Raise `UndecidedError` where something is done that memory need not do in one order for all words, and there are
     several.
     """
-    words = ask.agent.machine.part(Words)
+    words = ask.agent.shared(Words)
     is_unordered_change = changes and not ask.agent.mind.knows_moments(word.writers)
     chooses = isinstance(ask.op, llvm.LoadOp) and ask.spin is None and len(word.visible_to(ask.agent)) > 1
     words.needs_one |= is_unordered_change or (chooses and len(words.words) == 1)

@@ -28,7 +28,7 @@ def fence_proxies(agent: Agent, op: Operation, spaces: Sequence[str]) -> None:
     agent.fence_proxies(spaces)
     if "shared" in spaces:
         fence_inits(agent)
-    agent.machine.happened(agent, op, "fence", f"orders generic before asynchronous accesses ({', '.join(spaces)})")
+    agent.note(op, "fence", f"orders generic before asynchronous accesses ({', '.join(spaces)})")
 
 
 def fence_inits(agent: Agent) -> None:

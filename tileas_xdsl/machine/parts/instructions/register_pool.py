@@ -203,7 +203,7 @@ def _take(agent: Agent, op: Operation, _: None, condition: RegistersCondition) -
     agent.shares(pool.name, alone=True)
     text = f"takes {condition.amount} registers for warp {warp}"
     pool.move(agent, op, warp, condition.count)
-    agent.machine.happened(agent, op, "wait", f"{text}, {pool.free} are left", on=pool)
+    agent.note(op, "wait", f"{text}, {pool.free} are left", on=pool)
 
 
 def lower_registers(agent: Agent, op: Operation, warps: Sequence[int], count: int) -> None:
@@ -215,7 +215,7 @@ def lower_registers(agent: Agent, op: Operation, warps: Sequence[int], count: in
             agent.shares(pool.name, alone=True)
             pool.move(agent, op, warp, count)
             text = f"gives back {amount} registers of warp {warp}, {pool.free} are free"
-            agent.machine.happened(agent, op, "arrive", text, on=pool)
+            agent.note(op, "arrive", text, on=pool)
 
 
 def set_registers(agent: Agent, op: Operation, warps: Sequence[int], count: int) -> Request:
@@ -247,11 +247,11 @@ def pool_of(agent: Agent, threads: int | None = None) -> RegisterPool:
 
 
 def _launch_of(agent: Agent, threads: int | None) -> Launch:
-    kernel = agent.machine.part(Departures).kernel
+    kernel = agent.shared(Departures).kernel
     assert kernel is not None
     if threads is not None:
         return launch_of(kernel, threads)
-    said = threads_of(kernel, agent.machine.threads)
+    said = threads_of(kernel, agent.threads_of_a_block)
     shape = said.shape if said is not None else (agent.hardware.shape if agent.hardware is not None else (1, 1, 1))
     return launch_of(kernel, prod(shape))
 
