@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from enum import Flag, auto
 
 NAME = re.compile(r"sm_(\d{2,3})[af]?")
+LEAST_CHIP = "sm_80"
+"""The first chip that copies asynchronously: what passes assume where neither the IR nor an option names a target."""
 
 
 class Feature(Flag):

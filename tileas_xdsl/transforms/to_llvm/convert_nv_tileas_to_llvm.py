@@ -22,6 +22,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.diagnostics import op_name
+from tileas_xdsl.targets.chips import LEAST_CHIP
 from tileas_xdsl.transforms.to_llvm.tiles import lowered, refuse
 from tileas_xdsl.transforms.to_llvm.tiles.slots import globals_of, name_of
 
@@ -50,7 +51,7 @@ class ConvertNvTileASToLLVMPass(ModulePass):
 
     name = "convert-nv-tileas-to-llvm"
 
-    compute_capability: str = field(default="sm_80", metadata={"help": "the target, where the IR names none"})
+    compute_capability: str = field(default=LEAST_CHIP, metadata={"help": "the target, where the IR names none"})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [each for each in op.ops if isinstance(each, func.FuncOp) and _has_tiles(each)]

@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from tileas_xdsl.targets.chips import LEAST_CHIP
 from tileas_xdsl.transforms.to_llvm.pipelines import has_pipelines, lowered, refuse
 
 
@@ -65,7 +66,7 @@ class ConvertPipelineToNVVMPass(ModulePass):
 
     name = "convert-pipeline-to-nvvm"
 
-    compute_capability: str = field(default="sm_80", metadata={"help": "the target, where the IR names none"})
+    compute_capability: str = field(default=LEAST_CHIP, metadata={"help": "the target, where the IR names none"})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [each for each in op.ops if isinstance(each, func.FuncOp) and has_pipelines(each)]
