@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 from xdsl.dialects import test
-from xdsl.dialects.builtin import FunctionType, IndexType, IntegerAttr, ModuleOp, f32, i32
+from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, f32, i32
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import MemoryEffectKind, get_effects
 from xdsl.utils.exceptions import VerifyException
@@ -20,12 +20,10 @@ from tests.support.ir import assert_round_trips, parse, print_custom, print_gene
 from tests.support.mlir import mlir_opt
 from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.dialects.async_ import (
-    AddToGroupOp,
     Async,
     AwaitAllOp,
     AwaitOp,
     CallOp,
-    CreateGroupOp,
     ExecuteOp,
     FuncOp,
     ReturnOp,
@@ -456,19 +454,17 @@ def test_ops_that_are_not_asynchronous_have_no_answer() -> None:
 
 
 def test_ops_can_be_built() -> None:
-    inputs = test.TestOp(result_types=[TokenType(), ValueType(f32), IndexType()])
-    token, promise, size = inputs.results
+    inputs = test.TestOp(result_types=[TokenType(), ValueType(f32)])
+    token, promise = inputs.results
     execute = ExecuteOp([token], [promise], [f32])
     block = execute.body.block
     block.add_op(YieldOp(block.args[0]))
     payload = AwaitOp(execute.results[1])
-    group = CreateGroupOp(size)
-    rank = AddToGroupOp(execute.results[0], group.group)
     callee = FuncOp(
         "callee", FunctionType.from_lists([], [TokenType()]), Region(Block([ReturnOp()])), visibility="private"
     )
     call = CallOp("callee", [], [TokenType()])
-    module = ModuleOp([inputs, execute, payload, group, rank, AwaitAllOp(group.group), callee, call])
+    module = ModuleOp([inputs, execute, payload, callee, call])
     module.verify()
     assert [result.type for result in payload.results] == [f32]
     assert parse(print_custom(module)).is_structurally_equivalent(module)

@@ -33,8 +33,6 @@ from tileas_xdsl.dialects.async_region import (
     AllocOp,
     AsyncRegion,
     CopyOp,
-    CreateResourceOp,
-    LaunchOp,
     RegionOp,
     YieldOp,
 )
@@ -396,18 +394,15 @@ def test_ops_can_be_built() -> None:
     memref = MemRefType(f32, [8])
     function = FuncOp("f", FunctionType.from_lists([TokenType(), ValueType(i32), memref], []))
     token, promise, buffer = function.body.block.args
-    dma = CreateResourceOp("dma")
     inner = Block(arg_types=[TokenType()])
     alloc = AllocOp([inner.args[0]], memref)
-    copy = CopyOp([alloc.token], buffer, alloc.buffer, dma.resource)
-    launched = Region(Block([YieldOp()], arg_types=[memref, i32]))
-    launch = LaunchOp([copy.token], [alloc.buffer, promise], [], launched, dma.resource)
-    inner.add_ops([alloc, copy, launch, YieldOp([alloc.buffer], [launch.token], [copy.token])])
+    copy = CopyOp([alloc.token], buffer, alloc.buffer)
+    inner.add_ops([alloc, copy, YieldOp([alloc.buffer], [alloc.token], [copy.token])])
     region = RegionOp([token], [TokenType(), memref], Region(inner))
     unwrapping = Block(arg_types=[i32])
     unwrapping.add_op(YieldOp(unwrapping.args))
     second = RegionOp([region.token], [ValueType(i32)], Region(unwrapping), promises=[promise])
-    function.body.block.add_ops([dma, region, second, ReturnOp()])
+    function.body.block.add_ops([region, second, ReturnOp()])
     module = ModuleOp([function])
     module.verify()
     assert parse(print_custom(module)).is_structurally_equivalent(module)

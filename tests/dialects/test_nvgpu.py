@@ -6,13 +6,7 @@ MLIR crashes on elements that have no fixed width (index, vectors); ours are ref
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-
 import pytest
-from xdsl.dialects import test
-from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, NoneAttr, f32, i64
-from xdsl.ir import Operation
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import MemoryEffectKind, get_effects
 from xdsl.utils.exceptions import ParseError, VerifyException
@@ -23,9 +17,6 @@ from tests.support.upstream import OpTable, op_text
 from tileas_xdsl.dialects.nvgpu import (
     NVGPU,
     DeviceAsyncCopyOp,
-    DeviceAsyncCreateGroupOp,
-    DeviceAsyncTokenType,
-    DeviceAsyncWaitOp,
 )
 
 ARGUMENTS = (
@@ -206,28 +197,3 @@ def test_the_workgroup_space_is_shared_memory() -> None:
     with pytest.raises(VerifyException, match="destination memref must have a memory space"):
         parse(private, allow_unregistered=True)
     assert "destination memref must have a memory space" in mlir_opt_rejects(private)
-
-
-_SOURCE = MemRefType(f32, [64])
-_DESTINATION = MemRefType(f32, [64], NoneAttr(), IntegerAttr(3, i64))
-_VALUES = test.TestOp(result_types=[_SOURCE, _DESTINATION, IndexType(), DeviceAsyncTokenType()]).results
-for _name, _value in zip("asit", _VALUES, strict=True):
-    _value.name_hint = _name
-A, S, N, TOKEN = _VALUES
-
-BUILDERS: dict[str, Callable[[], Operation]] = {
-    "%0 = nvgpu.device_async_copy %a[%i], %s[%i], 4, %i {bypassL1} : memref<64xf32> to memref<64xf32, 3 : i64>": (
-        lambda: DeviceAsyncCopyOp(A, [N], S, [N], 4, N, bypass_l1=True)
-    ),
-    "%0 = nvgpu.device_async_create_group %t, %t": lambda: DeviceAsyncCreateGroupOp([TOKEN, TOKEN]),
-    "%0 = nvgpu.device_async_create_group": DeviceAsyncCreateGroupOp,
-    "nvgpu.device_async_wait %t {numGroups = 2 : i32}": lambda: DeviceAsyncWaitOp(TOKEN, 2),
-    "nvgpu.device_async_wait %t": lambda: DeviceAsyncWaitOp(TOKEN),
-}
-
-
-@pytest.mark.parametrize("line", BUILDERS)
-def test_builders(line: str) -> None:
-    op = BUILDERS[line]()
-    op.verify()
-    assert re.sub(r" +", " ", print_custom(op)) == line

@@ -421,9 +421,6 @@ BUILDERS: dict[str, Callable[[], Operation]] = {
     "nvvm.cp.async.bulk.tensor.reduce %p, %s, box[%i] {redKind = #nvvm.tma_redux_kind<max>} : !llvm.ptr, <3>": (
         lambda: bulk.CpAsyncBulkTensorReduceOp(P, S, [N], attributes.TMAReduxKind.MAX)
     ),
-    "nvvm.cp.async.bulk.tensor.prefetch %p, box[%i, %j] : !llvm.ptr": (
-        lambda: bulk.CpAsyncBulkTensorPrefetchOp(P, [N, N2])
-    ),
     "nvvm.cp.async.bulk.shared.cluster.global %d, %g, %m, %i multicast_mask = %h : !llvm.ptr<7>, <1>": (
         lambda: bulk.CpAsyncBulkGlobalToSharedClusterOp(D, G, M, N, multicast_mask=MASK)
     ),
@@ -433,11 +430,7 @@ BUILDERS: dict[str, Callable[[], Operation]] = {
     "nvvm.cp.async.bulk.shared.cluster.shared.cta %d, %s, %m, %i : <7>, <3>": (
         lambda: bulk.CpAsyncBulkSharedCTAToSharedClusterOp(D, S, M, N)
     ),
-    "nvvm.cp.async.bulk.prefetch %g, %i l2_cache_hint = %l : <1>": (
-        lambda: bulk.CpAsyncBulkPrefetchOp(G, N, l2_cache_hint=STATE)
-    ),
     "nvvm.prefetch tensormap, %p : !llvm.ptr": lambda: bulk.PrefetchOp.tensor_map(P),
-    "nvvm.st.bulk %s, size = %l : !llvm.ptr<3>": lambda: bulk.StBulkOp(S, STATE),
     "nvvm.cp.async.bulk.commit.group": bulk.CpAsyncBulkCommitGroupOp,
     "nvvm.cp.async.bulk.wait_group 0 {read}": lambda: bulk.CpAsyncBulkWaitGroupOp(0, read=True),
     "nvvm.wgmma.fence.aligned": wgmma.WgmmaFenceAlignedOp,
@@ -460,9 +453,6 @@ BUILDERS: dict[str, Callable[[], Operation]] = {
     "nvvm.tcgen05.fence <after>": lambda: tcgen05.Tcgen05FenceOp(matrix.Tcgen05Fence.AFTER),
     "nvvm.tcgen05.wait <load>": lambda: tcgen05.Tcgen05WaitOp(matrix.Tcgen05Wait.LOAD),
     "nvvm.tcgen05.commit %s, multicast_mask = %h : !llvm.ptr<3>, i16": lambda: tcgen05.Tcgen05CommitOp(S, MASK),
-    "nvvm.tcgen05.shift %t {group = #nvvm.cta_group<cta_2>} : !llvm.ptr<6>": (
-        lambda: tcgen05.Tcgen05ShiftOp(T, attributes.CTAGroup.CTA_2)
-    ),
     "nvvm.tcgen05.cp %t, %l {shape = #nvvm.tcgen05_cp_shape<shape_4x256b>, "
     "srcFormat = #nvvm.tcgen05_cp_src_fmt<b4x16_p64>}": (
         lambda: tcgen05.Tcgen05CpOp(
@@ -478,36 +468,9 @@ BUILDERS: dict[str, Callable[[], Operation]] = {
     "nvvm.tcgen05.st %t, %q unpack {shape = #nvvm.tcgen05_ldst_shape<shape_32x32b>} : vector<4xi32>": (
         lambda: tcgen05.Tcgen05StOp(T, LANES, matrix.Tcgen05LdStShape.SHAPE_32X32B, unpack=True)
     ),
-    "%0 = nvvm.tcgen05.mma_smem_desc(%i, %i, %i, %e, %b, %e) : (i32, i32, i32, i8, i1, i8) -> i64": (
-        lambda: tcgen05.Tcgen05MmaSmemDescOp((N, N, N, BYTE, FLAG, BYTE))
-    ),
     "nvvm.tcgen05.mma %t, %l, %l, %i, %b mask = %q {ctaGroup = #nvvm.cta_group<cta_1>, "
     "kind = #nvvm.tcgen05_mma_kind<f16>} : (!llvm.ptr<6>, i64, i64, i32, i1, vector<4xi32>)": (
         lambda: tcgen05_mma.Tcgen05MMAOp(MMA, matrix.Tcgen05MMAKind.F16, mask=LANES)
-    ),
-    "nvvm.tcgen05.mma.sp %t, %l, %l, %i, %b, %t {ctaGroup = #nvvm.cta_group<cta_1>, "
-    "kind = #nvvm.tcgen05_mma_kind<i8>} : (!llvm.ptr<6>, i64, i64, i32, i1, !llvm.ptr<6>)": (
-        lambda: tcgen05_mma.Tcgen05MMASparseOp(MMA, T, matrix.Tcgen05MMAKind.I8)
-    ),
-    "nvvm.tcgen05.mma.block_scale %t, %l, %l, %i, %b, %t, %t {ctaGroup = #nvvm.cta_group<cta_1>, "
-    "kind = #nvvm.block_scale_kind<mxf4>} : (!llvm.ptr<6>, i64, i64, i32, i1, !llvm.ptr<6>, !llvm.ptr<6>)": (
-        lambda: tcgen05_mma.Tcgen05MMABlockScaleOp(MMA, (T, T), matrix.BlockScaleKind.MXF4)
-    ),
-    "nvvm.tcgen05.mma.sp.block_scale %t, %l, %l, %i, %b, %t, %t, %t {blockScale = "
-    "#nvvm.tcgen05_mma_block_scale<block16>, ctaGroup = #nvvm.cta_group<cta_1>, "
-    "kind = #nvvm.block_scale_kind<mxf4nvf4>} "
-    ": (!llvm.ptr<6>, i64, i64, i32, i1, !llvm.ptr<6>, !llvm.ptr<6>, !llvm.ptr<6>)": (
-        lambda: tcgen05_mma.Tcgen05MMASparseBlockScaleOp(
-            MMA, T, (T, T), matrix.BlockScaleKind.MXF4NVF4, matrix.Tcgen05BlockScale.BLOCK16
-        )
-    ),
-    "nvvm.tcgen05.mma.ws %t, %l, %l, %i, %b, %l {kind = #nvvm.tcgen05_mma_kind<f16>} "
-    ": (!llvm.ptr<6>, i64, i64, i32, i1, i64)": (
-        lambda: tcgen05_mma.Tcgen05MMAWsOp(MMA, matrix.Tcgen05MMAKind.F16, zero_columns=STATE)
-    ),
-    "nvvm.tcgen05.mma.ws.sp %t, %l, %l, %i, %b, %t {collectorBBuffer = #nvvm.tcgen05_mma_collectorb<b2>, "
-    "kind = #nvvm.tcgen05_mma_kind<f16>} : (!llvm.ptr<6>, i64, i64, i32, i1, !llvm.ptr<6>)": (
-        lambda: tcgen05_mma.Tcgen05MMAWsSparseOp(MMA, T, matrix.Tcgen05MMAKind.F16, buffer=matrix.Tcgen05CollectorB.B2)
     ),
     "nvvm.barrier0": barrier.Barrier0Op,
     "nvvm.barrier id = %i number_of_threads = %j": lambda: barrier.BarrierOp(N, N2),
@@ -522,7 +485,6 @@ BUILDERS: dict[str, Callable[[], Operation]] = {
     "%0 = nvvm.mapa %s, %i : !llvm.ptr<3> -> !llvm.ptr<7>": lambda: barrier.MapaOp(S, N),
     "nvvm.griddepcontrol  wait": lambda: barrier.GriddepcontrolOp(attributes.GridDepAction.WAIT),
     "nvvm.memory.barrier <gpu>": lambda: fence.MembarOp(attributes.MemScope.GPU),
-    "nvvm.fence.sc.cluster": fence.FenceScClusterOp,
     "nvvm.fence.mbarrier.init": fence.FenceMbarrierInitOp,
     "nvvm.fence.sync_restrict {order = #nvvm.mem_order<acquire>}": (
         lambda: fence.FenceSyncRestrictOp(attributes.MemOrder.ACQUIRE)
@@ -531,7 +493,6 @@ BUILDERS: dict[str, Callable[[], Operation]] = {
         lambda: fence.FenceProxyOp(attributes.ProxyKind.ASYNC_SHARED, attributes.SharedSpace.CTA)
     ),
     "nvvm.fence.proxy.acquire <gpu> %p, %i": lambda: fence.FenceProxyAcquireOp(attributes.MemScope.GPU, P, N),
-    "nvvm.fence.proxy.release <cta>": lambda: fence.FenceProxyReleaseOp(attributes.MemScope.CTA),
     "nvvm.fence.proxy.sync_restrict {order = #nvvm.mem_order<release>}": (
         lambda: fence.FenceProxySyncRestrictOp(attributes.MemOrder.RELEASE)
     ),
@@ -546,7 +507,6 @@ BUILDERS: dict[str, Callable[[], Operation]] = {
     "%0 = nvvm.shfl.sync  idx %i, %j, %k, %k : i32 -> i32": (
         lambda: thread.ShflOp(attributes.ShflKind.IDX, N, N2, N3, N3)
     ),
-    "%0 = nvvm.vote.sync  ballot %i, %b -> i32": lambda: thread.VoteSyncOp(attributes.VoteSyncKind.BALLOT, N, FLAG),
     "%0 = nvvm.ldmatrix %s {eltType = #nvvm.ld_st_matrix_elt_type<b16>, layout = #nvvm.mma_layout<col>, "
     "num = 2 : i32, shape = #nvvm.ld_st_matrix_shape<m = 8, n = 8>} : (!llvm.ptr<3>) -> !llvm.struct<(i32, i32)>": (
         lambda: warp_matrix.LdMatrixOp(S, 2, transposed=True)
@@ -559,7 +519,6 @@ BUILDERS: dict[str, Callable[[], Operation]] = {
     "!llvm.struct<(f32, f32, f32, f32)>": (
         lambda: warp_matrix.MmaSyncOp([N, N], [N], [FLOAT] * 4, (16, 8, 8), (matrix.MMAType.BF16, matrix.MMAType.BF16))
     ),
-    "nvvm.nanosleep %i": lambda: thread.NanosleepOp(N),
     "nvvm.exit": thread.ExitOp,
     '%0 = nvvm.inline_ptx "x" ro(%i : i32) rw(%l : i64), predicate = %b -> i32': (
         lambda: thread.InlinePtxOp("x", [N], [STATE], FLAG, [i32])
@@ -572,8 +531,3 @@ def test_builders(line: str) -> None:
     op = BUILDERS[line]()
     op.verify()
     assert print_custom(op) == line
-
-
-def test_every_op_but_the_registers_has_a_builder() -> None:
-    built = {type(build()) for build in BUILDERS.values()}
-    assert {op for op in NVVM.operations if ".sreg." not in op.name} <= built

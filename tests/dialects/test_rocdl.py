@@ -444,17 +444,8 @@ BUILDERS: dict[str, Callable[[], Operation]] = {
     "rocdl.s.barrier": barriers.SBarrierOp,
     "rocdl.s.barrier.signal id = -1": lambda: barriers.BarrierSignalOp(-1),
     "rocdl.s.barrier.wait id = -1": lambda: barriers.BarrierWaitOp(-1),
-    "%0 = rocdl.s.barrier.signal.isfirst id = 1 -> i1": lambda: barriers.BarrierSignalIsfirstOp(1),
-    "%0 = rocdl.s.get.barrier.state id = 1 -> i32": lambda: barriers.GetBarrierStateOp(1),
-    "%0 = rocdl.s.get.named.barrier.state %l : !llvm.ptr<3> -> i32": lambda: barriers.GetNamedBarrierStateOp(LDS),
     "rocdl.s.barrier.init %l member_cnt = 4 : !llvm.ptr<3>": lambda: barriers.BarrierInitOp(LDS, 4),
     "rocdl.s.barrier.join %l : !llvm.ptr<3>": lambda: barriers.BarrierJoinOp(LDS),
-    "%0 = rocdl.ds.atomic.barrier.arrive.rtn.b64 %l, %v : !llvm.ptr<3>, i64 -> i64": (
-        lambda: barriers.DsAtomicBarrierArriveOp(LDS, N64)
-    ),
-    "rocdl.ds.atomic.async.barrier.arrive.b64 %l : !llvm.ptr<3>": lambda: barriers.DsAtomicAsyncBarrierArriveOp(LDS),
-    "rocdl.sched.barrier 0": lambda: barriers.SchedBarrierOp(0),
-    "rocdl.sched.group.barrier 8, 1, 0": lambda: barriers.SchedGroupBarrierOp(8, 1, 0),
 }
 
 

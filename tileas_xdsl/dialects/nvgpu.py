@@ -19,7 +19,6 @@ In the generic form of a copy the destination comes first.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any, ClassVar, cast
 
 from xdsl.dialects.builtin import (
@@ -60,7 +59,6 @@ from tileas_xdsl.dialects.upstream import (
     ClassProperty,
     EffectfulOp,
     TypeConstraint,
-    Value,
     exactly,
     integer,
 )
@@ -113,26 +111,6 @@ class DeviceAsyncCopyOp(EffectfulOp):
         "$src `[` $src_indices `]` `,` $dst `[` $dst_indices `]` `,` $dstElements"
         " (`,` $src_elements^)? attr-dict `:` type($src) `to` type($dst)"
     )
-
-    def __init__(
-        self,
-        src: Value,
-        src_indices: Sequence[Value],
-        dst: Value,
-        dst_indices: Sequence[Value],
-        dst_elements: int,
-        src_elements: Value | None = None,
-        *,
-        bypass_l1: bool = False,
-    ) -> None:
-        super().__init__(
-            operands=[dst, dst_indices, src, src_indices, src_elements],
-            result_types=[DeviceAsyncTokenType()],
-            properties={
-                "dstElements": IntegerAttr(dst_elements, IndexType()),
-                "bypassL1": UnitAttr() if bypass_l1 else None,
-            },
-        )
 
     def verify_(self) -> None:
         source = cast("MemRefType[Any]", self.src.type)
@@ -247,9 +225,6 @@ class DeviceAsyncCreateGroupOp(GroupTokenOpInterface, EffectfulOp):
     custom_directives = (GroupTokens,)
     assembly_format = "custom<GroupTokens>($input_tokens) attr-dict"
 
-    def __init__(self, input_tokens: Sequence[Value] = ()) -> None:
-        super().__init__(operands=[input_tokens], result_types=[DeviceAsyncTokenType()])
-
     @property
     def group_token(self) -> SSAValue:
         return self.async_token
@@ -269,12 +244,6 @@ class DeviceAsyncWaitOp(EffectfulOp):
     num_groups = opt_prop_def(integer(i32), prop_name="numGroups")
 
     assembly_format = "$async_dependencies attr-dict"
-
-    def __init__(self, async_dependencies: Value, num_groups: int | None = None) -> None:
-        super().__init__(
-            operands=[async_dependencies],
-            properties={"numGroups": None if num_groups is None else IntegerAttr(num_groups, i32)},
-        )
 
 
 NVGPU = Dialect(

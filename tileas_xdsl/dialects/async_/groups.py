@@ -18,13 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import IndexType
 from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 
 from tileas_xdsl.dialects.async_.support import AllocatesResultEffect, AsyncOp, SynchronizationEffect
 from tileas_xdsl.dialects.async_.tasks import insert_wait_before
-from tileas_xdsl.dialects.async_.types import GROUP, INDEX, TOKEN_OR_VALUE, GroupType
+from tileas_xdsl.dialects.async_.types import GROUP, INDEX, TOKEN_OR_VALUE
 from tileas_xdsl.interfaces import AsyncOpInterface
 
 
@@ -44,9 +43,6 @@ class CreateGroupOp(AsyncOp):
     traits = traits_def(AllocatesResultEffect())
     assembly_format = "$size `:` type($group) attr-dict"
 
-    def __init__(self, size: SSAValue) -> None:
-        super().__init__(operands=[size], result_types=[GroupType()])
-
 
 @irdl_op_definition
 class AddToGroupOp(AsyncOp):
@@ -65,9 +61,6 @@ class AddToGroupOp(AsyncOp):
     traits = traits_def(SynchronizationEffect())
     assembly_format = "$operand `,` $group `:` type($operand) attr-dict"
 
-    def __init__(self, operand: SSAValue, group: SSAValue) -> None:
-        super().__init__(operands=[operand, group], result_types=[IndexType()])
-
 
 @irdl_op_definition
 class AwaitAllOp(AsyncOp, AsyncOpInterface):
@@ -83,9 +76,6 @@ class AwaitAllOp(AsyncOp, AsyncOpInterface):
 
     traits = traits_def(SynchronizationEffect())
     assembly_format = "$operand attr-dict"
-
-    def __init__(self, group: SSAValue) -> None:
-        super().__init__(operands=[group])
 
     @property
     def async_dependencies(self) -> Sequence[SSAValue]:

@@ -75,7 +75,7 @@ class CreateResourceOp(AsyncOp):
 
     @classmethod
     def parse(cls, parser: Parser) -> CreateResourceOp:
-        op = cls(parser.parse_optional_str_literal())
+        op = CreateResourceOp(parser.parse_optional_str_literal())
         op.attributes |= parser.parse_optional_attr_dict()
         return op
 

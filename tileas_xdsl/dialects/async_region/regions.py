@@ -279,20 +279,6 @@ class LaunchOp(BodyOp):
 
     traits = traits_def(SeesOnlyArguments())
 
-    def __init__(
-        self,
-        dependencies: Sequence[SSAValue],
-        captures: Sequence[SSAValue],
-        output_types: Sequence[Attribute],
-        body: Region,
-        resource: SSAValue | None = None,
-    ) -> None:
-        super().__init__(
-            operands=[dependencies, captures, resource],
-            result_types=[TokenType(), output_types],
-            regions=[body],
-        )
-
     @property
     def async_dependencies(self) -> Sequence[SSAValue]:
         """The dependencies, then the promises among the captured values."""

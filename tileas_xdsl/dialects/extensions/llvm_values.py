@@ -53,8 +53,18 @@ INTEGERS = SignlessIntegerConstraint | VectorType.constr(SignlessIntegerConstrai
 FLOATS = AnyFloatConstr | VectorType.constr(AnyFloatConstr)
 
 
+class ConversionOp(IRDLOperation):
+    """Base of the conversions between floats and integers."""
+
+    traits = traits_def(Pure())
+    assembly_format = "$arg attr-dict `:` type($arg) `to` type($res)"
+
+    def __init__(self, arg: SSAValue, result_type: Attribute) -> None:
+        super().__init__(operands=[arg], result_types=[result_type])
+
+
 @irdl_op_definition
-class UIToFPOp(IRDLOperation):
+class UIToFPOp(ConversionOp):
     """The float next to an unsigned integer."""
 
     name = "llvm.uitofp"
@@ -62,24 +72,12 @@ class UIToFPOp(IRDLOperation):
     arg = operand_def(INTEGERS)
     res = result_def(FLOATS)
 
-    traits = traits_def(Pure())
-    assembly_format = "$arg attr-dict `:` type($arg) `to` type($res)"
 
-    def __init__(self, arg: SSAValue, result_type: Attribute) -> None:
-        super().__init__(operands=[arg], result_types=[result_type])
-
-
-class FloatToIntegerOp(IRDLOperation):
+class FloatToIntegerOp(ConversionOp):
     """Base of the conversions that round towards zero; where the integer does not fit, the result is poison."""
 
     arg = operand_def(FLOATS)
     res = result_def(INTEGERS)
-
-    traits = traits_def(Pure())
-    assembly_format = "$arg attr-dict `:` type($arg) `to` type($res)"
-
-    def __init__(self, arg: SSAValue, result_type: Attribute) -> None:
-        super().__init__(operands=[arg], result_types=[result_type])
 
 
 @irdl_op_definition

@@ -11,10 +11,9 @@ Matrix multiplication, reduction and scan.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, i1, i32
-from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, i32
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     BaseAttr,
@@ -158,25 +157,6 @@ class DotOp(AbstractDotOp):
     def product(self) -> SSAValue:
         return self.d
 
-    def __init__(
-        self,
-        a: SSAValue,
-        b: SSAValue,
-        c: SSAValue,
-        *,
-        scales: tuple[SSAValue, SSAValue] | None = None,
-        accumulate: SSAValue | None = None,
-        atom: Attribute | None = None,
-        attributes: Mapping[str, Attribute] | None = None,
-    ) -> None:
-        extras = [*(scales or ()), *([] if accumulate is None else [accumulate])]
-        super().__init__(
-            operands=[a, b, c, extras],
-            result_types=[c.type],
-            properties={"atom": atom},
-            attributes=dict(attributes or {}),
-        )
-
 
 @irdl_op_definition
 class AsyncDotOp(AbstractDotOp):
@@ -250,23 +230,6 @@ class BlockScaledMmaOp(TileOp):
         expect_type_of_c(self.d, self.c)
         verify_dot_shapes(self.a.type, self.b.type, self.c.type)
 
-    def __init__(
-        self,
-        a: SSAValue,
-        b: SSAValue,
-        c: SSAValue,
-        sfa: SSAValue,
-        sfb: SSAValue,
-        *,
-        atom: Attribute | None = None,
-        cta_group: int | None = None,
-    ) -> None:
-        super().__init__(
-            operands=[a, b, c, sfa, sfb],
-            result_types=[c.type],
-            properties={"atom": atom, "cta_group": None if cta_group is None else IntegerAttr(cta_group, i32)},
-        )
-
 
 # Reduction and scan ------------------------------------------------------------------------------
 
@@ -317,16 +280,6 @@ class ReduceOp(CombiningOp):
 
     name = "nv_tileas.reduce"
 
-    def __init__(
-        self, source: SSAValue, axis: int, result_type: Attribute, body: Region, *, atom: Attribute | None = None
-    ) -> None:
-        super().__init__(
-            operands=[source],
-            result_types=[result_type],
-            properties={"axis": _axis(axis), "atom": atom},
-            regions=[body],
-        )
-
     def verify_contract(self) -> None:
         shape, axis = self.verify_combiner(), self.axis.value.data
         expected = (*shape[:axis], *shape[axis + 1 :])
@@ -345,22 +298,6 @@ class ScanOp(CombiningOp):
     name = "nv_tileas.scan"
 
     inclusive = opt_prop_def(BOOL)
-
-    def __init__(
-        self,
-        source: SSAValue,
-        axis: int,
-        body: Region,
-        *,
-        inclusive: bool = True,
-        atom: Attribute | None = None,
-    ) -> None:
-        super().__init__(
-            operands=[source],
-            result_types=[source.type],
-            properties={"axis": _axis(axis), "inclusive": IntegerAttr(int(inclusive), i1), "atom": atom},
-            regions=[body],
-        )
 
     def verify_contract(self) -> None:
         shape = self.verify_combiner()

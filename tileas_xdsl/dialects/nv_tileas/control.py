@@ -197,8 +197,5 @@ class AsyncCancelNextProgramIdOp(TileOp):
 
     traits = traits_def(Synchronizes())
 
-    def __init__(self) -> None:
-        super().__init__(result_types=[ProgramIdType(), AsyncTokenType()])
-
 
 CONTROL_OPS = (YieldOp, FuncOp, ReturnOp, PragmaOp, CancelNextProgramIdOp, AsyncCancelNextProgramIdOp)

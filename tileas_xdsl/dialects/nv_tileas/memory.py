@@ -397,21 +397,6 @@ class AsyncCopyOp(TileOp):
 
     traits = traits_def(Accesses(reads=(0,), writes=(1,)), MemoryConsistency())
 
-    def __init__(
-        self,
-        source: SSAValue,
-        destination: SSAValue,
-        *,
-        token: SSAValue | None = None,
-        atom: Attribute | None = None,
-        atom_descriptor: Attribute | None = None,
-    ) -> None:
-        super().__init__(
-            operands=[source, destination, [] if token is None else [token]],
-            result_types=[AsyncTokenType()],
-            properties={"atom": atom, "atom_descriptor": atom_descriptor},
-        )
-
     def verify_contract(self) -> None:
         expect_count("token operand", len(self.tokens), 0, 1)
         verify_copy(self.source.type, self.destination.type)

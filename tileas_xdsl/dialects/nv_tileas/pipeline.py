@@ -247,9 +247,6 @@ class CreateNullTokenOp(TileOp):
 
     traits = traits_def(Pure())
 
-    def __init__(self, type_: Attribute = TOKEN) -> None:
-        super().__init__(result_types=[type_])
-
 
 # One turn ----------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     i32,
 )
-from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
@@ -185,9 +185,6 @@ class ReinterpretOp(TileOp):
 
     traits = traits_def(Pure(), ViewOfOperand())
 
-    def __init__(self, source: SSAValue, result_type: Attribute) -> None:
-        super().__init__(operands=[source], result_types=[result_type])
-
     def verify_contract(self) -> None:
         expect_same_bits(self.source.type, self.result.type)
 
@@ -202,9 +199,6 @@ class ExpandDimsOp(TileOp):
     result = result_def(TENSOR)
 
     traits = traits_def(Pure(), ViewOfOperand())
-
-    def __init__(self, source: SSAValue, result_type: Attribute) -> None:
-        super().__init__(operands=[source], result_types=[result_type])
 
     def verify_contract(self) -> None:
         expect_same_elements(self.source.type, self.result.type)
@@ -424,9 +418,6 @@ class GenerateOp(TileOp):
         bare = tuple(element_type_of(type_) if extents(type_) == () else type_ for type_ in yielded)
         if yielded != (element,) and bare != (element,):
             raise VerifyException(f"expects one yielded element of type {element}, but got {type_list(yielded)}")
-
-    def __init__(self, result_type: Attribute, body: Region) -> None:
-        super().__init__(result_types=[result_type], regions=[body])
 
 
 STRUCTURE_OPS = (

@@ -94,9 +94,6 @@ class StBulkOp(EffectfulOp):
     READS: ClassVar = ()
     WRITES: ClassVar = ("addr",)
 
-    def __init__(self, addr: Value, size: Value) -> None:
-        super().__init__(operands=[addr, size])
-
     @classmethod
     def parse(cls, parser: Parser) -> StBulkOp:
         address = parser.parse_unresolved_operand()
@@ -422,20 +419,6 @@ class CpAsyncBulkTensorPrefetchOp(EffectfulOp):
         " custom<PointerType>(type($tma_descriptor))"
     )
 
-    def __init__(
-        self,
-        tma_descriptor: Value,
-        coordinates: Sequence[Value],
-        *,
-        im2col_offsets: Sequence[Value] = (),
-        l2_cache_hint: Value | None = None,
-        mode: TMALoadMode = TMALoadMode.TILE,
-    ) -> None:
-        super().__init__(
-            operands=[tma_descriptor, coordinates, im2col_offsets, l2_cache_hint],
-            properties={"mode": TMALoadModeAttr(mode)},
-        )
-
     def verify_(self) -> None:
         _verify_load(self.mode.data, len(self.coordinates), len(self.im2col_offsets))
 
@@ -569,9 +552,6 @@ class CpAsyncBulkPrefetchOp(EffectfulOp):
     assembly_format = (
         "$src_mem `,` $size (`l2_cache_hint` `=` $l2_cache_hint^)? attr-dict `:` custom<PointerType>(type($src_mem))"
     )
-
-    def __init__(self, src_mem: Value, size: Value, *, l2_cache_hint: Value | None = None) -> None:
-        super().__init__(operands=[src_mem, size, l2_cache_hint])
 
 
 # Cache lines --------------------------------------------------------------------------------------

@@ -62,9 +62,6 @@ class FenceScClusterOp(EffectfulOp):
 
     assembly_format = "attr-dict"
 
-    def __init__(self) -> None:
-        super().__init__()
-
 
 @irdl_op_definition
 class FenceMbarrierInitOp(EffectfulOp):
@@ -207,9 +204,6 @@ class FenceProxyReleaseOp(TensormapFenceOp):
         "custom<Bare>($scope) (`from_proxy` `=` custom<Bare>($fromProxy)^)?"
         " (`to_proxy` `=` custom<Bare>($toProxy)^)? attr-dict"
     )
-
-    def __init__(self, scope: MemScope) -> None:
-        super().__init__(properties={"scope": MemScopeAttr(scope)})
 
 
 @irdl_op_definition

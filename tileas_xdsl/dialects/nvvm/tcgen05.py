@@ -22,7 +22,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any, ClassVar, cast
 
-from xdsl.dialects.builtin import UnitAttr, VectorType, i32, i64
+from xdsl.dialects.builtin import UnitAttr, VectorType, i32
 from xdsl.ir import Attribute, Operation
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
@@ -227,9 +227,6 @@ class Tcgen05ShiftOp(OfCTAGroupOp):
 
     assembly_format = "$taddr attr-dict `:` type(operands)"
 
-    def __init__(self, taddr: Value, group: CTAGroup = CTAGroup.CTA_1) -> None:
-        super().__init__(operands=[taddr], properties={"group": CTAGroupAttr(group)})
-
 
 MULTICASTS: dict[Tcgen05CpShape, tuple[tuple[Tcgen05CpMulticast, ...], str]] = {
     Tcgen05CpShape.SHAPE_128X256B: ((Tcgen05CpMulticast.NONE,), "Invalid multicast type for tcgen05.cp Op"),
@@ -415,10 +412,6 @@ class Tcgen05MmaSmemDescOp(UpstreamOp):
     traits = traits_def(Pure())
 
     assembly_format = "`(` operands `)` attr-dict `:` `(` type(operands) `)` `->` type($res)"
-
-    def __init__(self, fields: tuple[Value, Value, Value, Value, Value, Value]) -> None:
-        """`fields` are start, leading and stride offset, base offset, mode and swizzle."""
-        super().__init__(operands=[*fields], result_types=[i64])
 
 
 TCGEN05_OPS: tuple[type[Operation], ...] = (

@@ -240,23 +240,6 @@ class Tcgen05MMASparseOp(PlainProductOp):
         " custom<GivenTypes>(type($scale_input_d), type($disable_output_lane)) `)`"
     )
 
-    def __init__(
-        self,
-        operands: Operands,
-        metadata: Value,
-        kind: Tcgen05MMAKind,
-        *,
-        scale: Value | None = None,
-        mask: Value | None = None,
-        group: CTAGroup = CTAGroup.CTA_1,
-        collector: Tcgen05CollectorOp = Tcgen05CollectorOp.DISCARD,
-        a_shift: bool = False,
-    ) -> None:
-        super().__init__(
-            operands=[*operands, metadata, scale, mask],
-            properties=_plain_properties(kind, group, collector, a_shift),
-        )
-
     @property
     def reads(self) -> Sequence[int]:
         return (5,)
@@ -322,17 +305,6 @@ class Tcgen05MMABlockScaleOp(ScaledProductOp):
         " attr-dict `:` `(` type(operands) `)`"
     )
 
-    def __init__(
-        self,
-        operands: Operands,
-        factors: tuple[Value, Value],
-        kind: BlockScaleKind,
-        block: Tcgen05BlockScale = Tcgen05BlockScale.DEFAULT,
-        group: CTAGroup = CTAGroup.CTA_1,
-        collector: Tcgen05CollectorOp = Tcgen05CollectorOp.DISCARD,
-    ) -> None:
-        super().__init__(operands=[*operands, *factors], properties=_scaled_properties(kind, block, group, collector))
-
 
 @irdl_op_definition
 class Tcgen05MMASparseBlockScaleOp(ScaledProductOp):
@@ -360,21 +332,6 @@ class Tcgen05MMASparseBlockScaleOp(ScaledProductOp):
         "$matrix_d `,` $matrix_a `,` $matrix_b `,` $idesc `,` $enable_input_d `,` $sparse_metadata `,`"
         " $scale_a `,` $scale_b attr-dict `:` `(` type(operands) `)`"
     )
-
-    def __init__(
-        self,
-        operands: Operands,
-        metadata: Value,
-        factors: tuple[Value, Value],
-        kind: BlockScaleKind,
-        block: Tcgen05BlockScale = Tcgen05BlockScale.DEFAULT,
-        group: CTAGroup = CTAGroup.CTA_1,
-        collector: Tcgen05CollectorOp = Tcgen05CollectorOp.DISCARD,
-    ) -> None:
-        super().__init__(
-            operands=[*operands, metadata, *factors],
-            properties=_scaled_properties(kind, block, group, collector),
-        )
 
 
 # With B kept in the tensor core ---------------------------------------------------------------------------------------
@@ -424,17 +381,6 @@ class Tcgen05MMAWsOp(WeightStationaryOp):
         " attr-dict `:` `(` type(operands) `)`"
     )
 
-    def __init__(
-        self,
-        operands: Operands,
-        kind: Tcgen05MMAKind,
-        *,
-        zero_columns: Value | None = None,
-        buffer: Tcgen05CollectorB = Tcgen05CollectorB.B0,
-        collector: Tcgen05CollectorOp = Tcgen05CollectorOp.DISCARD,
-    ) -> None:
-        super().__init__(operands=[*operands, zero_columns], properties=_stationary_properties(kind, buffer, collector))
-
     @property
     def reads(self) -> Sequence[int]:
         return ()
@@ -464,21 +410,6 @@ class Tcgen05MMAWsSparseOp(WeightStationaryOp):
         "$matrix_d `,` $matrix_a `,` $matrix_b `,` $idesc `,` $enable_input_d `,` $sparse_metadata"
         " (`,` $zero_col_mask^)? attr-dict `:` `(` type(operands) `)`"
     )
-
-    def __init__(
-        self,
-        operands: Operands,
-        metadata: Value,
-        kind: Tcgen05MMAKind,
-        *,
-        zero_columns: Value | None = None,
-        buffer: Tcgen05CollectorB = Tcgen05CollectorB.B0,
-        collector: Tcgen05CollectorOp = Tcgen05CollectorOp.DISCARD,
-    ) -> None:
-        super().__init__(
-            operands=[*operands, metadata, zero_columns],
-            properties=_stationary_properties(kind, buffer, collector),
-        )
 
     @property
     def reads(self) -> Sequence[int]:

@@ -119,14 +119,6 @@ class VoteSyncOp(EffectfulOp):
 
     assembly_format = "` ` custom<Bare>($kind) $mask `,` $pred attr-dict `->` type($res)"
 
-    def __init__(self, kind: VoteSyncKind, mask: Value, pred: Value) -> None:
-        result_type = i32 if kind is VoteSyncKind.BALLOT else i1
-        super().__init__(
-            operands=[mask, pred],
-            result_types=[result_type],
-            properties={"kind": VoteSyncKindAttr(kind)},
-        )
-
     def verify_(self) -> None:
         if self.kind.data is VoteSyncKind.BALLOT:
             if self.res.type != i32:
@@ -149,9 +141,6 @@ class NanosleepOp(EffectfulOp):
     duration = operand_def(I32)
 
     assembly_format = "attr-dict $duration"
-
-    def __init__(self, duration: Value) -> None:
-        super().__init__(operands=[duration])
 
 
 @irdl_op_definition

@@ -12,7 +12,7 @@ members that join and leave.
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IntegerAttr, i1, i16, i32, i64
+from xdsl.dialects.builtin import IntegerAttr, i16, i32
 from xdsl.ir import Operation
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
@@ -123,9 +123,6 @@ class BarrierSignalIsfirstOp(EffectfulOp):
 
     assembly_format = "`id` `=` $id attr-dict `->` type($res)"
 
-    def __init__(self, id: int) -> None:
-        super().__init__(result_types=[i1], properties={"id": IntegerAttr(id, i32)})
-
 
 @irdl_op_definition
 class GetBarrierStateOp(EffectfulOp):
@@ -141,9 +138,6 @@ class GetBarrierStateOp(EffectfulOp):
     res = result_def(I32)
 
     assembly_format = "`id` `=` $id attr-dict `->` type($res)"
-
-    def __init__(self, id: int) -> None:
-        super().__init__(result_types=[i32], properties={"id": IntegerAttr(id, i32)})
 
 
 class CountedNamedBarrierOp(EffectfulOp):
@@ -228,9 +222,6 @@ class GetNamedBarrierStateOp(EffectfulOp):
 
     assembly_format = "$ptr attr-dict `:` type($ptr) `->` type($res)"
 
-    def __init__(self, ptr: Value) -> None:
-        super().__init__(operands=[ptr], result_types=[i32])
-
 
 @irdl_op_definition
 class DsAtomicBarrierArriveOp(AliasableOp):
@@ -248,9 +239,6 @@ class DsAtomicBarrierArriveOp(AliasableOp):
 
     assembly_format = "$barrier_ptr `,` $val attr-dict `:` type($barrier_ptr) `,` type($val) `->` type($res)"
 
-    def __init__(self, barrier_ptr: Value, val: Value) -> None:
-        super().__init__(operands=[barrier_ptr, val], result_types=[i64])
-
 
 @irdl_op_definition
 class DsAtomicAsyncBarrierArriveOp(AliasableOp):
@@ -265,9 +253,6 @@ class DsAtomicAsyncBarrierArriveOp(AliasableOp):
     barrier_ptr = operand_def(LDS)
 
     assembly_format = "$barrier_ptr attr-dict `:` type($barrier_ptr)"
-
-    def __init__(self, barrier_ptr: Value) -> None:
-        super().__init__(operands=[barrier_ptr])
 
 
 @irdl_op_definition
@@ -284,9 +269,6 @@ class SchedBarrierOp(EffectfulOp):
 
     assembly_format = "$mask attr-dict"
 
-    def __init__(self, mask: int) -> None:
-        super().__init__(properties={"mask": IntegerAttr(mask, i32)})
-
 
 @irdl_op_definition
 class SSetprioOp(EffectfulOp):
@@ -301,9 +283,6 @@ class SSetprioOp(EffectfulOp):
     priority = prop_def(integer(i16))
 
     assembly_format = "$priority attr-dict"
-
-    def __init__(self, priority: int) -> None:
-        super().__init__(properties={"priority": IntegerAttr(priority, i16)})
 
 
 @irdl_op_definition
@@ -321,15 +300,6 @@ class SchedGroupBarrierOp(EffectfulOp):
     group_id = prop_def(integer(i32), prop_name="groupId")
 
     assembly_format = "$mask `,` $size `,` $groupId attr-dict"
-
-    def __init__(self, mask: int, size: int, group_id: int) -> None:
-        super().__init__(
-            properties={
-                "mask": IntegerAttr(mask, i32),
-                "size": IntegerAttr(size, i32),
-                "groupId": IntegerAttr(group_id, i32),
-            }
-        )
 
 
 BARRIER_OPS: tuple[type[Operation], ...] = (

@@ -115,9 +115,16 @@ def _arrived(builder: Builder, call: Call) -> None:
         wanted = e.is_live(step.results[0]) and far == "near"
         count = e.value(step.operands[1]) if len(step.operands) > 1 else None
         if call.has("expect_tx"):
-            kind = mbarrier.MBarrierArriveDropExpectTxOp if drops else mbarrier.MBarrierArriveExpectTxOp
             assert count is not None
-            made: Operation = kind(place, count, scope=scope, relaxed=relaxed, returns_state=wanted)
+            made: Operation
+            if drops:
+                made = mbarrier.MBarrierArriveDropExpectTxOp(
+                    place, count, scope=scope, relaxed=relaxed, returns_state=wanted
+                )
+            else:
+                made = mbarrier.MBarrierArriveExpectTxOp(
+                    place, count, scope=scope, relaxed=relaxed, returns_state=wanted
+                )
         elif call.has("noComplete"):
             bare = mbarrier.MBarrierArriveDropNocompleteOp if drops else mbarrier.MBarrierArriveNocompleteOp
             made = bare(place, count if count is not None else e.number(1, 32))
