@@ -94,10 +94,10 @@ class Goal:
 
 
 def ours(what: Row, name: str, goal: Goal, grid: Any, *arguments: Any) -> Row:
-    """The row of a kernel of the folder."""
+    """The row of a kernel of the folder; without a grid the launch computes it of the arrays."""
 
     def started() -> Callable[[], Any]:
-        return partial(kernel(name)[grid], *arguments)
+        return partial(kernel(name) if grid is None else kernel(name)[grid], *arguments)
 
     return timed(what, name, started, goal)
 
@@ -171,12 +171,22 @@ def attention() -> Iterator[Row]:
                 yield library(what, label, attend, q, k, v)
         queries, values, expected = (each.reshape(HEADS * QUERIES, width) for each in (q, v, attend(q, k, v)))
         keys = k[0].transpose(1, 2).contiguous().reshape(HEADS * width, QUERIES)
-        goal = Goal(torch.empty_like(queries), expected, 5e-3)
+        behind = queries, keys, values, expected
+        beside = _beside(q), keys, _beside(v), _beside(expected.reshape(q.shape))
         for name, facts in programs("attention").items():
             rows, columns, of = facts["tile"]
-            numbers = (QUERIES // columns, QUERIES // rows)
-            if of == width:
-                yield ours(what, name, goal, (QUERIES // rows, HEADS), queries, keys, values, goal.found, *numbers)
+            if of != width:
+                continue
+            *given, wanted = beside if facts.get("beside") else behind
+            goal = Goal(torch.empty_like(wanted), wanted, 5e-3)
+            numbers = (QUERIES // columns,) if facts.get("beside") else (QUERIES // columns, QUERIES // rows)
+            grid = None if facts.get("beside") else (QUERIES // rows, HEADS)
+            yield ours(what, name, goal, grid, *given, goal.found, *numbers)
+
+
+def _beside(heads: Any) -> Any:
+    """Rows in which the heads lie side by side."""
+    return heads[0].transpose(0, 1).contiguous().reshape(heads.shape[2], -1)
 
 
 def streaming() -> Iterator[Row]:
@@ -190,7 +200,11 @@ def streaming() -> Iterator[Row]:
     goal = Goal(torch.empty_like(x), x + y, 1e-6)
     yield library(what, "torch", torch.add, x, y, out=goal.found)
     for name, facts in programs("streaming").items():
-        yield ours(what, name, goal, rows // facts["tile"][0], x, y, goal.found, columns // facts["tile"][1])
+        down, across = rows // facts["tile"][0], columns // facts["tile"][1]
+        if name.startswith("sum_16"):
+            yield ours(what, name, goal, down, x, y, goal.found, across)
+        else:
+            yield ours(what, name, goal, (across, down), x, y, goal.found)
 
 
 def rows() -> Iterator[Row]:

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import e, log2, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +69,13 @@ def jobs() -> Iterator[Job]:
             yield product(TILES[0], f"s{stages}.{short}", {"strategy": strategy, "num_stages": stages})
         yield product(TILES[0], f"s4.{short}", {"strategy": strategy}, order="plain")
         yield plain("streaming", "sum_16_128", short)
+        yield plain("streaming", "sum_4_1024", short)
         for name in ("attention_64_128_128", "attention_64_128_64"):
             yield plain("attention", name, short)
         yield plain("attention", "attention_64_64_128", short, num_stages=3)
+    yield beside((128, 128, 128), "w8", {"num_warps": 8})
+    yield beside((128, 128, 128), "w8.persistent", {"num_warps": 8, "persistent": True})
+    yield beside((64, 128, 64), "b2", {"blocks": 2})
     for depth in DEPTHS:
         text = (PROGRAMS / "product_in_queues.mlir").read_text().replace("depth = 4", f"depth = {depth}")
         facts = {"tile": TILES[0], "order": "grouped"}
@@ -98,6 +103,20 @@ def product(tile: tuple[int, int, int], ending: str, how: Mapping[str, Any], *, 
     text = re.sub(r"!([co])_tile = tensor<\d+x\d+x", rf"!\1_tile = tensor<{rows}x{columns}x", text)
     name = f"product.{rows}_{columns}_{depth}.{order}.{ending}"
     return Job(kind="products", name=name, text=text, facts={"tile": tile, "order": order}, options=how)
+
+
+def beside(tile: tuple[int, int, int], ending: str, how: Mapping[str, Any]) -> Job:
+    """Attention of heads that lie side by side, with so many queries and keys in tiles, and columns of a head."""
+    queries, keys, columns = tile
+    text = (PROGRAMS / "attention_128_128_128.mlir").read_text()
+    extents = {"q": (queries, columns), "k": (columns, keys), "v": (keys, columns), "s": (queries, keys)}
+    extents |= {"p": (queries, keys), "o": (queries, columns), "oh": (queries, columns), "col": (queries, 1)}
+    for alias, (rows, across) in extents.items():
+        text = re.sub(rf"!{alias} = tensor<\d+x\d+x", f"!{alias} = tensor<{rows}x{across}x", text)
+    text = re.sub(r"!row = tensor<\d+x", f"!row = tensor<{queries}x", text)
+    text = text.replace("0.12751743", f"{log2(e) / sqrt(columns):.8f}")
+    name = f"attention_beside_{queries}_{keys}_{columns}.{ending}"
+    return Job(kind="attention", name=name, text=text, facts={"tile": tile, "beside": True}, options=how)
 
 
 def plain(kind: str, file: str, short: str, **others: Any) -> Job:

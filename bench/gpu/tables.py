@@ -52,6 +52,7 @@ def tables() -> Iterator[str]:
     for what in dict.fromkeys(row["what"] for row in kernels):
         yield rates([row for row in kernels if row["what"] == what])
     yield beside_cublas(json.loads((RESULTS / "options_h200.json").read_text())["rows"])
+    yield beside_torch(json.loads((RESULTS / "beside_torch_h200.json").read_text())["rows"])
     launches = json.loads((RESULTS / "launch_h200.json").read_text())
     spent = {row["call"]: row["microseconds"] for row in launches["rows"]}
     yield table(("call", "microseconds"), [(said, f"{spent[call]:.1f}") for call, said in CALLS.items()])
@@ -79,6 +80,22 @@ def beside_cublas(rows: Sequence[Mapping[str, Any]]) -> str:
     }
     heads = ["program", *("x".join(f"{size:,}" for size in shape) for shape in shapes)]
     return table(heads, [(said, *(found[name, shape] for shape in shapes)) for name, said in OPTIONS.items()])
+
+
+def beside_torch(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A table of programs: the rate, and what part that is of the library's, and of what torch compiles."""
+    heads = ("what", "shape", "program", "rate", "of torch", "of torch.compile")
+    return table(
+        heads,
+        [
+            (
+                *(row["what"], row["shape"], row["program"], f"{row['rate']:,.0f} {row['unit']}"),
+                f"{row['rate'] / row['theirs']:.3f}" + (" (cuDNN)" if row["library"] == "cuDNN" else ""),
+                f"{row['rate'] / row['compiled']:.3f}" if "compiled" in row else "-",
+            )
+            for row in rows
+        ],
+    )
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

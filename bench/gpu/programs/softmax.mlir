@@ -15,7 +15,7 @@ func.func @rows(%x: memref<?x?xf32>, %c: memref<?x?xf32>) {
   %top_wide = nv_tileaa.broadcast %top_col : (!col) -> !t
   %below = arith.subf %v, %top_wide : !t
   %scaled = arith.mulf %below, %log2e : !t
-  %e = nv_tileaa.exp2 %scaled : (!t) -> !t
+  %e = nv_tileaa.exp2 %scaled attributes {flush_to_zero} : (!t) -> !t
   %sum = nv_tileaa.reduce %e attributes {axis = 1 : i32} {
   ^bb0(%p: f32, %q: f32):
     %r = arith.addf %p, %q : f32
@@ -23,7 +23,7 @@ func.func @rows(%x: memref<?x?xf32>, %c: memref<?x?xf32>) {
   } : (!t) -> !row
   %sum_col = nv_tileaa.expand_dims %sum : (!row) -> !col
   %sum_wide = nv_tileaa.broadcast %sum_col : (!col) -> !t
-  %w = arith.divf %e, %sum_wide : !t
+  %w = nv_tileaa.divf %e, %sum_wide attributes {rounding_mode = #nv_tileaa<rounding_mode approx>} : (!t, !t) -> !t
   nv_tileaa.tiled_store %c[%i, %c0], %w : (memref<?x?xf32>, !t, index, index) -> ()
   func.return
 }
