@@ -267,11 +267,14 @@ class Arguments:
         return driver.tensor_map(self.addresses[name], array, box, swizzle)
 
     def _open_number(self, name: str, word: str) -> int:
-        """A number of an array that its type leaves open: `size 0`, `stride 1`, `offset`."""
+        """A number of an array that its type leaves open: `size 0`, `stride 1`, `offset`, `tiles 1 by 64`."""
         array = self.arrays[name]
         what, _, place = word.partition(" ")
         if what == "offset":
             return 0
+        if what == "tiles":
+            axis, _, extent = place.split(" ")
+            return -(-array.shape[int(axis)] // int(extent))
         return array.shape[int(place)] if what == "size" else array.strides[int(place)] // array.itemsize
 
 

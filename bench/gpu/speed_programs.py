@@ -34,6 +34,8 @@ TILES = (
     *((64, 64, 64), (64, 256, 64), (128, 256, 64), (64, 128, 128), (64, 256, 32)),
 )
 """Rows, columns and depth of the tiles of products."""
+LARGE, ROWS = (128, 256, 64), (0, 8)
+"""A tile of which two warpgroups have half each, and rows of programs in a group, where blocks stay for many."""
 STAGES, DEPTHS = (2, 3, 6), (2, 3, 4, 5, 6)
 TURNS = {
     "sm_90a": (
@@ -76,6 +78,10 @@ def jobs() -> Iterator[Job]:
     yield beside((128, 128, 128), "w8", {"num_warps": 8})
     yield beside((128, 128, 128), "w8.persistent", {"num_warps": 8, "persistent": True})
     yield beside((64, 128, 64), "b2", {"blocks": 2})
+    yield product(TILES[0], "blocks2.ws", options("ws", blocks=2), order="plain")
+    for rows in ROWS:
+        how = options("ws", num_warps=8, persistent=True, group_programs=rows)
+        yield product(LARGE, f"persistent{rows}.ws", how, order="plain")
     for depth in DEPTHS:
         text = (PROGRAMS / "product_in_queues.mlir").read_text().replace("depth = 4", f"depth = {depth}")
         facts = {"tile": TILES[0], "order": "grouped"}
