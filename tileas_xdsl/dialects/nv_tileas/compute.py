@@ -266,10 +266,6 @@ class CombiningOp(TileOp, ABC):
         return shape
 
 
-def _axis(value: int) -> IntegerAttr:
-    return IntegerAttr(value, i32)
-
-
 @irdl_op_definition
 class ReduceOp(CombiningOp):
     """

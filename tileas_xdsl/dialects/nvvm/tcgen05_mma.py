@@ -270,17 +270,6 @@ class ScaledProductOp(ProductOp):
             raise VerifyException(f"{kind} kind does not support block16 attribute")
 
 
-def _scaled_properties(
-    kind: BlockScaleKind, block: Tcgen05BlockScale, group: CTAGroup, collector: Tcgen05CollectorOp
-) -> dict[str, Attribute]:
-    return {
-        "kind": BlockScaleKindAttr(kind),
-        "ctaGroup": CTAGroupAttr(group),
-        "blockScale": Tcgen05BlockScaleAttr(block),
-        "collectorOp": Tcgen05CollectorOpAttr(collector),
-    }
-
-
 @irdl_op_definition
 class Tcgen05MMABlockScaleOp(ScaledProductOp):
     """
@@ -346,16 +335,6 @@ class WeightStationaryOp(ProductOp):
         prop_name="collectorBBuffer",
         default_value=Tcgen05CollectorBAttr(Tcgen05CollectorB.B0),
     )
-
-
-def _stationary_properties(
-    kind: Tcgen05MMAKind, buffer: Tcgen05CollectorB, collector: Tcgen05CollectorOp
-) -> dict[str, Attribute]:
-    return {
-        "kind": Tcgen05MMAKindAttr(kind),
-        "collectorBBuffer": Tcgen05CollectorBAttr(buffer),
-        "collectorOp": Tcgen05CollectorOpAttr(collector),
-    }
 
 
 @irdl_op_definition
