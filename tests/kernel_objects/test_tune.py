@@ -163,6 +163,8 @@ def test_nothing_that_fits_is_an_error() -> None:
     [
         ({"target": "sm_80"}, "no launches on sm_80 can be foretold"),
         ({"grid": (0, 1)}, "a grid has 1 block or more"),
+        ({"grid": "x"}, "a grid is made of integers, and 'x' is given"),
+        ({"grid": lambda _: (1, 2, 3, 4)}, "a grid has 1 to 3 extents, not 4"),
     ],
 )
 def test_what_cannot_be_foretold_is_said(options: dict[str, Any], text: str) -> None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, cast
+from typing import Any, SupportsIndex
 
 from tileas_xdsl.backend.contract import BUFFER_ALIGNMENT, Buffer, KernelContract, Number, Parameter, Pointer, TensorMap
 from tileas_xdsl.dialects.array_numbers import number_in as number_in_array
@@ -26,6 +26,9 @@ ROW_BYTES = 16
 MOST_BLOCKS = (2**31 - 1, 65_535, 65_535)
 """Of a grid, along x, y and z (CUDA C++ Programming Guide, "Compute Capabilities")."""
 Grid = tuple[int, int, int]
+Extents = SupportsIndex | Sequence[SupportsIndex]
+AskedGrid = Extents | Callable[[Mapping[str, Any]], Extents] | None
+"""A grid as callers say it: one to three numbers, a function of the arguments by name; None if arrays tell it."""
 
 
 @dataclass(frozen=True)
@@ -186,16 +189,15 @@ def number_of(parameter: Number, array: Array) -> int:
 # The grid -------------------------------------------------------------------------------------------------------------
 
 
-def grid_of(contract: KernelContract, asked: Any, arguments: Bound) -> Grid:
+def grid_of(contract: KernelContract, asked: AskedGrid, arguments: Bound) -> Grid:
     """
     The blocks along x, y and z: `asked` is a number, a sequence, a function of the arguments by name, or None, where
     it follows from the arrays. Raises `ArgumentError` for none, too many, and where it does not follow.
     """
-    if asked is None:
+    extents = extents_in(asked, arguments.values)
+    if extents is None:
         return _checked(contract, _derived(contract, arguments))
-    if callable(asked):
-        asked = asked(dict(arguments.values))
-    grid = _given(contract, asked)
+    grid = _checked(contract, extents)
     if contract.persistent_blocks is not None and grid != (
         derived := _checked(contract, _derived(contract, arguments))
     ):
@@ -211,14 +213,21 @@ def launched(contract: KernelContract, grid: Grid, multiprocessors: int) -> Grid
     return min(prod(grid), contract.persistent_blocks * multiprocessors), 1, 1
 
 
-def _given(contract: KernelContract, asked: Any) -> Grid:
-    numbers: list[Any] = list(cast("Sequence[Any]", asked)) if isinstance(asked, Sequence) else [asked]
+def extents_in(asked: AskedGrid, values: Mapping[str, Any]) -> list[int] | None:
+    """
+    The one to three numbers that a caller says, or computes from the arguments by name; None if arrays tell the grid.
+    Raises `ArgumentError` for what is no grid.
+    """
+    found = asked(dict(values)) if callable(asked) else asked
+    if found is None:
+        return None
+    numbers = list(found) if isinstance(found, Sequence) else [found]
     if not 1 <= len(numbers) <= 3:
         raise ArgumentError(f"a grid has 1 to 3 extents, not {len(numbers)}")
     try:
-        return _checked(contract, [operator.index(number) for number in numbers])
+        return [operator.index(number) for number in numbers]
     except TypeError:
-        raise ArgumentError(f"a grid is made of integers, and {asked!r} is given") from None
+        raise ArgumentError(f"a grid is made of integers, and {found!r} is given") from None
 
 
 def _derived(contract: KernelContract, arguments: Bound) -> list[int]:

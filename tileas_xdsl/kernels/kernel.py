@@ -28,7 +28,7 @@ from tileas_xdsl.backend.present_gpu import present_chip
 from tileas_xdsl.backend.ptxas import AssemblerError, assemble, find_ptxas
 from tileas_xdsl.checker.verdict import checking
 from tileas_xdsl.checker.verdict.report import Report
-from tileas_xdsl.kernels.binding import Bound, Grid, bound, grid_of, launched
+from tileas_xdsl.kernels.binding import AskedGrid, Bound, Grid, bound, grid_of, launched
 from tileas_xdsl.kernels.cache import Cache
 from tileas_xdsl.kernels.compiling import Compiled, Program, Request, compiled, program_in, stages_of
 from tileas_xdsl.kernels.gpu import Launchable
@@ -132,7 +132,7 @@ class Kernel(Tabular):
     def run(
         self,
         *arguments: Any,
-        grid: Any = None,
+        grid: AskedGrid = None,
         device: Device | None = None,
         level: Level = "tiles",
         order: str = "lazy",
@@ -161,7 +161,7 @@ class Kernel(Tabular):
             module, extents = self.threads, launched(self.contract, extents, MULTIPROCESSORS)
         return run_on_machine(module, self.name, passed, extents, order=order, seed=seed)
 
-    def __getitem__(self, grid: Any) -> Launch:
+    def __getitem__(self, grid: AskedGrid) -> Launch:
         """The kernel with a grid: a number of blocks, a sequence of them, or a function of the arguments by name."""
         return Launch(self, grid)
 
@@ -169,7 +169,7 @@ class Kernel(Tabular):
         """Launch the kernel with the grid that follows from the arrays; see `Launch`."""
         self.launch(None, arguments, named, stream)
 
-    def launch(self, grid: Any, arguments: Sequence[Any], named: Mapping[str, Any], stream: Any = None) -> None:
+    def launch(self, grid: AskedGrid, arguments: Sequence[Any], named: Mapping[str, Any], stream: Any = None) -> None:
         """What `Launch` does."""
         launchable = self._launchable
         launchable.start(grid, launchable.in_order(arguments, named) if named else arguments, stream)
@@ -266,7 +266,7 @@ class Launch:
     `ArgumentError`, which names the parameter, and `GPUError`.
     """
 
-    def __init__(self, kernel: Kernel, grid: Any) -> None:
+    def __init__(self, kernel: Kernel, grid: AskedGrid) -> None:
         self._kernel, self._grid = kernel, grid
 
     def __call__(self, *arguments: Any, stream: Any = None, **named: Any) -> None:

@@ -19,7 +19,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, TypedDict, cast
+from typing import Any, TypedDict
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -28,7 +28,7 @@ from tileas_xdsl.backend.contract import ProgramAxis
 from tileas_xdsl.backend.present_gpu import present_capability
 from tileas_xdsl.diagnostics import Error
 from tileas_xdsl.kernels.arrays import array_of
-from tileas_xdsl.kernels.binding import Grid
+from tileas_xdsl.kernels.binding import AskedGrid, Grid, extents_in
 from tileas_xdsl.kernels.cache import Cache
 from tileas_xdsl.kernels.compiling import Program, Request, compiled, key_of
 from tileas_xdsl.kernels.kernel import Kernel, program_of
@@ -49,7 +49,6 @@ from tileas_xdsl.tools.machine_code.default_target import chosen_target
 COMPILED = 10
 """Candidates of which code is made, unless the caller says another number."""
 Given = Arguments | Callable[..., Arguments]
-GivenGrid = int | Sequence[int] | Callable[..., Any] | None
 Tell = Callable[[int, int, str], None]
 """Told what is done: how many steps, of how many, and the present one."""
 
@@ -60,7 +59,7 @@ class HowTuned:
 
     target: str | None = None
     function: str | None = None
-    grid: GivenGrid = None
+    grid: AskedGrid = None
     compiled: int = COMPILED
     """Of how many code is made."""
     check: bool = True
@@ -81,7 +80,7 @@ class TuneOptions(TypedDict, total=False):
 
     target: str | None
     function: str | None
-    grid: GivenGrid
+    grid: AskedGrid
     compiled: int
     check: bool
     measure: bool
@@ -255,7 +254,7 @@ class _Search:
         """Of all that decides what is found."""
         shapes = [{name: str(np.shape(value) or value) for name, value in one.values.items()} for one in self.tries]
         keys = [key_of(one.program, one.request) for one in self.tries]
-        grids = [_asked(self.how.grid, one.values) for one in self.tries]
+        grids = [extents_in(self.how.grid, one.values) for one in self.tries]
         words = [keys, shapes, [dict(one.candidate.point) for one in self.tries], grids, self.how.compiled]
         device = self.measuring.device if self.measuring is not None else None
         expected = {name: np.asarray(value).tobytes() for name, value in (self.how.expected or {}).items()}
@@ -274,20 +273,14 @@ class _Search:
             self.cache.put(self.key, json.dumps([asdict(one.candidate) for one in self.tries], default=str).encode())
 
 
-def _asked(grid: GivenGrid, values: Mapping[str, Any]) -> list[int] | None:
-    """The extents that the caller says, or computes from the arguments; None if they follow from the arrays."""
-    found = grid(dict(values)) if callable(grid) else grid
-    return None if found is None else [found] if isinstance(found, int) else list(cast("Sequence[int]", found))
-
-
 def _grid(
-    asked: GivenGrid,
+    asked: AskedGrid,
     axes: Sequence[ProgramAxis | None] | None,
     sizes: Mapping[str, Sequence[int]],
     values: Mapping[str, Any],
 ) -> Grid:
     """The blocks of the launch. Raises `ArgumentError` where they do not follow from the arrays."""
-    extents = _asked(asked, values)
+    extents = extents_in(asked, values)
     if extents is None:
         if axes is None:
             raise ArgumentError("the grid does not follow from the arrays: say it, as in grid=(4, 8)")
@@ -295,7 +288,7 @@ def _grid(
         if absent is not None:
             raise ArgumentError(f"'{absent}' is missing: the grid follows from its sizes")
         extents = [1 if axis is None else -(-sizes[axis.array][axis.dimension] // axis.extent) for axis in axes]
-    x, y, z = [*map(int, extents), 1, 1][:3]
+    x, y, z = [*extents, 1, 1][:3]
     if min(x, y, z) < 1:
         raise ArgumentError(f"a grid has 1 block or more along each axis, not {min(x, y, z)}")
     return x, y, z
