@@ -12,7 +12,7 @@ import pytest
 
 import tileas_xdsl as tileas
 from bench.gpu import speed, speed_programs, tables
-from bench.gpu.__main__ import copy_packages
+from bench.gpu.pack import copy_packages
 from bench.gpu.speed_programs import KERNELS, extents
 from tests.support.ir import ROOT
 from tileas_xdsl.backend.contract import Number

@@ -34,9 +34,10 @@ def folder(tmp_path: Path) -> Path:
         shutil.copy(ROOT / "bench/gpu" / name, tmp_path)
     shapes = {"src": ("f32", [ROWS, 8]), "out": ("f32", [ROWS, 8])}
     sizes = [{"name": name, "kind": "number", "type": "i64", "is": "size 0"} for name in shapes]
-    buffers = [{"name": name, "kind": "buffer", "type": "f32"} for name in shapes]
+    layout = {"type": "f32", "shape": [None, 8], "strides": [8, 1], "offset": 0, "alignment": 16}
+    buffers = [{"name": name, "kind": "buffer", **layout} for name in shapes]
     parameters = [buffers[0], sizes[0], buffers[1], sizes[1], {"name": "n", "kind": "number", "type": "index"}]
-    contract = {"name": "scale", "block": [8], "dynamic_shared_bytes": 0, "parameters": parameters}
+    contract = {"name": "scale", "block": [8, 1, 1], "dynamic_shared_bytes": 0, "parameters": parameters}
     made = arrays.made(shapes)
     changed: dict[str, Any] = {}
     for trips in (1, 5):
@@ -45,14 +46,16 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "code").mkdir()
     (tmp_path / "expected").mkdir()
     (tmp_path / "code" / "double.sm_80.unspecialize.ptx").write_text("code")
-    (tmp_path / "code" / "double.sm_80.unspecialize.json").write_text(json.dumps({"kernels": [contract]}))
+    (tmp_path / "code" / "double.sm_80.unspecialize.json").write_text(
+        json.dumps({"target": "sm_80", "kernels": [contract]})
+    )
     (tmp_path / "expected" / "double.json").write_text(json.dumps(facts))
     np.savez(tmp_path / "expected" / "double.npz", **changed)
     return tmp_path
 
 
 def run(folder: Path, library: Path, *options: str) -> tuple[int, dict[str, Any]]:
-    environment = {**os.environ, "TILEAS_LIBCUDA": str(library), "OUT": str(folder)}
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(library.parent), "OUT": str(folder)}
     done = subprocess.run(
         [sys.executable, str(folder / "run_all.py"), *options],
         capture_output=True,

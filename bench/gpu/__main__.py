@@ -16,16 +16,12 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from importlib.metadata import distribution
 from pathlib import Path
 
 from bench.gpu import pack, speed_programs
 
 HERE = Path(__file__).parent
 STAND_ALONE = ("run.py", "speed.py", "triton_kernels.py")
-NEEDED = ("xdsl", "immutabledict", "ordered-set", "typing-extensions")
-"""What the launches need beside this package, in Python alone; `ml_dtypes`, which has machine code, comes with jax."""
-LEFT_OUT = ("tests", "interactive", "__pycache__")
 
 
 def main() -> int:
@@ -38,7 +34,7 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     for name in STAND_ALONE:
         shutil.copy(HERE / name, folder / name)
-    copy_packages(folder / "site")
+    pack.copy_packages(folder / "site")
     for line in speed_programs.written(folder):
         print(line, flush=True)
     if not options.without_numbers:
@@ -47,25 +43,6 @@ def main() -> int:
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     print(f"{folder}: {size / 1e6:.1f} MB")
     return 0
-
-
-def copy_packages(site: Path) -> None:
-    """Put this package and what it needs into a folder from which Python imports."""
-    shutil.rmtree(site, ignore_errors=True)
-    package = HERE.parent.parent / "tileas_xdsl"
-    shutil.copytree(package, site / package.name, ignore=shutil.ignore_patterns(*LEFT_OUT, "course"))
-    ours = distribution("tileas-xdsl")
-    described = site / f"tileas_xdsl-{ours.version}.dist-info"
-    described.mkdir()
-    (described / "METADATA").write_text(ours.read_text("METADATA") or ours.read_text("PKG-INFO") or "")
-    for name in NEEDED:
-        for file in distribution(name).files or ():
-            top = file.parts[0]
-            is_wanted = top.endswith(".dist-info") or top.removesuffix(".py") == name.replace("-", "_")
-            if is_wanted and not set(file.parts) & {*LEFT_OUT}:
-                target = site / file
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(str(file.locate()), target)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 """
-A folder with which a machine that has a GPU, and neither this package nor xDSL, runs the kernels of the tests:
+A folder with which a machine that has a GPU, numpy, ml_dtypes and cuda-bindings runs the kernels of the tests:
 
     python -m bench.gpu.pack FOLDER [PROGRAM]...
 
     code/       each variant of each program: a cubin, or PTX where it is no code of Hopper, and its launch contract
     expected/   what the tiles of each program leave in the arrays at each trip count, on the machine
-    run_all.py, run_kernel.py, arrays.py
+    run_all.py, arrays.py
+    site/       this package, xDSL and what they need, for the launches
 
 `python FOLDER/run_all.py` runs them. What cannot be packed is named, with its reason. Code that is there stays.
 """
@@ -17,6 +18,7 @@ import json
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from importlib.metadata import distribution
 from io import StringIO
 from pathlib import Path
 from typing import Any, cast
@@ -35,9 +37,12 @@ from tileas_xdsl.machine.running import run
 from tileas_xdsl.tools.main import main as tileas
 
 HERE = Path(__file__).parent
-STAND_ALONE = ("run_all.py", "run_kernel.py", "arrays.py")
+STAND_ALONE = ("run_all.py", "arrays.py")
 KERNELS = ROOT / "tests" / "kernels"
 VARIANTS = ("sm_90a warp-specialize", "sm_90a unspecialize", "sm_80 unspecialize")
+NEEDED = ("xdsl", "immutabledict", "ordered-set", "typing-extensions")
+"""What the launches need beside this package, in Python alone; `ml_dtypes`, which has machine code, comes with jax."""
+LEFT_OUT = ("tests", "interactive", "__pycache__")
 COUNTS = (0, 1, 2, 3, 4, 5, 7, 16)
 """Trips: each integer argument."""
 
@@ -142,11 +147,32 @@ def pack(folder: Path, chosen: Sequence[str]) -> Iterator[str]:
                 yield f"{name} {variant}: {reason}"
 
 
+def copy_packages(site: Path) -> None:
+    """Put this package and what it needs into a folder from which Python imports."""
+    shutil.rmtree(site, ignore_errors=True)
+    package = HERE.parent.parent / "tileas_xdsl"
+    shutil.copytree(package, site / package.name, ignore=shutil.ignore_patterns(*LEFT_OUT, "course"))
+    ours = distribution("tileas-xdsl")
+    described = site / f"tileas_xdsl-{ours.version}.dist-info"
+    described.mkdir()
+    (described / "METADATA").write_text(ours.read_text("METADATA") or ours.read_text("PKG-INFO") or "")
+    for name in NEEDED:
+        for file in distribution(name).files or ():
+            top = file.parts[0]
+            is_wanted = top.endswith(".dist-info") or top.removesuffix(".py") == name.replace("-", "_")
+            if is_wanted and not set(file.parts) & {*LEFT_OUT}:
+                target = site / file
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(str(file.locate()), target)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*", metavar="PROGRAM", help="default: all")
     options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    copy_packages(options.folder / "site")
     for line in pack(options.folder, options.names):
         print(line, flush=True)
 

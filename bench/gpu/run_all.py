@@ -1,6 +1,6 @@
 """
-Run every variant of a folder that `bench.gpu.pack` wrote on the GPU of this machine. Stands alone: Python, numpy and
-NVIDIA's driver (libcuda).
+Run every variant of a folder that `bench.gpu.pack` wrote on the GPU of this machine. It needs Python, numpy, ml_dtypes
+and cuda-bindings; this package and xDSL are in the folder (`site/`).
 
     python run_all.py [--out FILE] [--workers 12] [--seconds 10] [NAME]...
 
@@ -12,13 +12,12 @@ the same bytes as the first. Prints a line for each variant and writes JSON. Sta
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -26,16 +25,29 @@ from typing import Any
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))  # the folder stands alone
+sys.path[:0] = [str(HERE), *(str(site) for site in (HERE / "site", HERE.parent / "site") if site.exists())]
 
+import ml_dtypes  # noqa: E402
 from arrays import Array, checksum, made, resolution, wide  # noqa: E402
-from run_kernel import Driver, Problem  # noqa: E402
+
+from tileas_xdsl.backend.contract import KernelContract  # noqa: E402
+from tileas_xdsl.diagnostics import Error  # noqa: E402
+from tileas_xdsl.kernels.binding import bound, names_of  # noqa: E402
+from tileas_xdsl.kernels.gpu import Launchable, described_device  # noqa: E402
 
 LAUNCHES = 20
-MAP_TYPES = {"i16": 1, "i32": 3, "i64": 5, "f16": 6, "f32": 7, "f64": 8, "bf16": 9}
-"""`CUtensorMapDataType`; elements of one byte are `UINT8`, 0."""
+SMALL_FLOATS = {
+    "bf16": ml_dtypes.bfloat16,
+    "f8E4M3FN": ml_dtypes.float8_e4m3fn,
+    "f8E5M2": ml_dtypes.float8_e5m2,
+}
+"""What a launch wants of elements that lie in integers here."""
 
 Row = dict[str, Any]
+
+
+class Problem(Exception):
+    """Why the kernel cannot be run."""
 
 
 # One variant ----------------------------------------------------------------------------------------------------------
@@ -45,8 +57,12 @@ class Variant:
     """The code of a variant, its contract, and what its program leaves in the arrays."""
 
     def __init__(self, code: Path) -> None:
-        self.code = code
-        (self.kernel,) = json.loads(code.with_suffix(".json").read_text())["kernels"]
+        data = json.loads(code.with_suffix(".json").read_text())
+        (kernel,) = data["kernels"]
+        self.contract = KernelContract.from_data(kernel)
+        text = code.read_bytes() + b"\0" * (code.suffix == ".ptx")
+        static = kernel.get("static_shared_bytes") or 0
+        self._launchable = Launchable(self.contract, data["target"], lambda: text, static, lambda: text)
         program = HERE / "expected" / code.name.split(".")[0]
         facts = json.loads(program.with_suffix(".json").read_text())
         self.kinds = {name: kind for name, (kind, _) in facts["arrays"].items()}
@@ -66,69 +82,23 @@ class Variant:
                 array[tuple(slice(b, b + size) for b, size in zip(begin, part.shape, strict=True))] = part
         return found
 
-
-class Memory:
-    """The arrays of a variant on the device, and the values of its parameters."""
-
-    def __init__(self, driver: Driver, variant: Variant) -> None:
-        self.driver, self.variant = driver, variant
-        self.addresses = {name: driver.upload(array) for name, array in variant.given.items()}
-
-    def restore(self) -> None:
-        """All arrays as they were."""
-        for name, array in self.variant.given.items():
-            copied = (self.addresses[name], ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(array.nbytes))
-            self.driver("cuMemcpyHtoD_v2", *copied)
-
-    def found(self) -> dict[str, Array]:
-        """What the arrays hold now."""
-        held = {name: np.empty_like(array) for name, array in self.variant.given.items()}
-        for name, array in held.items():
-            self.driver.download(self.addresses[name], array)
-        return held
-
-    def values(self, trips: int) -> list[Any]:
-        """The values of the parameters, in their order."""
-        return [self._value(parameter, trips) for parameter in self.variant.kernel["parameters"]]
-
-    def _value(self, parameter: Mapping[str, Any], trips: int) -> Any:
-        name = parameter["name"].partition("#")[0]
-        name = name if name in self.variant.given else name.removesuffix("_map")
-        if "is" in parameter:
-            what, _, place = parameter["is"].partition(" ")
-            array = self.variant.given[name]
-            numbers = {
-                "offset": (0,),
-                "size": array.shape,
-                "stride": [step // array.itemsize for step in array.strides],
-            }
-            return ctypes.c_int64(numbers[what][int(place or 0)])
-        if parameter["kind"] == "number":
-            return ctypes.c_int64(trips)  # the least bytes come first
-        if parameter["kind"] == "tensor map":
-            kind = MAP_TYPES.get(parameter["type"], 0)
-            array, swizzle = self.variant.given[name], parameter.get("swizzle", 0)
-            return self.driver.tensor_map(self.addresses[name], array, parameter["box"], swizzle, kind)
-        return self.addresses[name]
+    def launched(self, trips: int) -> dict[str, Array]:
+        """What the arrays hold behind a launch on fresh ones, whose numbers are `trips`."""
+        found = {name: array.copy() for name, array in self.given.items()}
+        passed = {name: array.view(SMALL_FLOATS.get(self.kinds[name], array.dtype)) for name, array in found.items()}
+        values = [passed.get(name, trips) for name in names_of(self.contract)]
+        self._launchable.run(bound(self.contract, values, {}), (1, 1, 1))
+        return found
 
 
 def rows(variant: Variant) -> Iterator[Row]:
     """What each trip count gives: nothing where all launches are right."""
-    driver = Driver()
-    function = driver.function(variant.code.read_bytes(), variant.kernel["name"])
-    shared = variant.kernel.get("dynamic_shared_bytes") or 0
-    driver.allow_shared(function, shared)
-    memory = Memory(driver, variant)
-    block = [*variant.kernel["block"], 1, 1][:3]
     for trips in variant.counts:
-        values, expected = memory.values(trips), variant.expected(trips)
+        expected = variant.expected(trips)
         first: dict[str, Array] = {}
         wrong: list[str] = []
         for launch in range(LAUNCHES):
-            memory.restore()
-            driver.launch(function, [1, 1, 1], block, shared, values)
-            driver.synchronise()
-            found = memory.found()
+            found = variant.launched(trips)
             if not launch:
                 first = found
                 wrong = [line for name in found for line in differs(found[name], expected[name], variant, name)]
@@ -166,7 +136,7 @@ def work(code: str) -> None:
     try:
         for row in rows(Variant(HERE / "code" / code)):
             print(json.dumps(row), flush=True)
-    except Problem as problem:
+    except (Error, Problem) as problem:
         print(json.dumps({"problem": str(problem)[:500]}), flush=True)
 
 
@@ -213,8 +183,8 @@ def is_right(row: Row) -> bool:
 
 def device() -> str:
     """What the device is called; in a process of its own, since its context takes memory."""
-    command = [sys.executable, "-c", "from run_kernel import Driver; print(Driver().device_name())"]
-    done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
+    command = [sys.executable, str(HERE / "run_all.py"), "--device"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stdout.strip() or "no GPU"
 
 
@@ -226,7 +196,11 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=12)
     parser.add_argument("--seconds", type=float, default=10.0, help="for each variant")
     parser.add_argument("--work", metavar="CODE", help="what a child does")
+    parser.add_argument("--device", action="store_true", help="say what the device is called")
     options = parser.parse_args()
+    if options.device:
+        print(described_device(0))
+        return 0
     if options.work:
         work(options.work)
         return 0

@@ -147,8 +147,8 @@ def _require_use() -> None:
         raise KernelFaultError(f"the GPU cannot be used by this process any more, since {LOST.said[0]}")
 
 
-def _raise_for(kernel: str, function: str, status: int) -> NoReturn:
-    text = _text(_driver(), status)
+def _raise_for(kernel: str, function: str, status: int, log: str = "") -> NoReturn:
+    text = _text(_driver(), status) + (f": {log}" if log else "")
     if status in FAULTS:
         LOST.said.append(f"@{kernel} or a kernel before it has faulted: {text}")
         raise KernelFaultError(
@@ -189,6 +189,18 @@ def described_device(number: int) -> str:
     """What a GPU is called. Raises `GPUError` where there is none."""
     device(number)
     return _call("?", "cuDeviceGetName", 64, number).partition(b"\0")[0].decode()
+
+
+def _module(kernel: str, code: bytes) -> Any:
+    """Machine code as the driver loads it, or PTX as it compiles it; what it says of PTX is in the error."""
+    driver, said = _driver(), bytearray(1 << 12)
+    _require_use()
+    options = [driver.CUjit_option.CU_JIT_ERROR_LOG_BUFFER, driver.CUjit_option.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES]
+    status, module = driver.cuModuleLoadDataEx(code, len(options), options, [said, len(said)])
+    if int(status):
+        log = " ".join(said.partition(b"\0")[0].decode(errors="replace").split())
+        _raise_for(kernel, "cuModuleLoadDataEx", int(status), log)
+    return module
 
 
 def _bytes_of(array: Array) -> int:
@@ -387,7 +399,7 @@ class Launchable:
                 f"a block of @{contract.name} has {total:,} bytes of shared memory, and this GPU {gpu.shared_bytes:,}"
             )
         with _while_a_graph_is_captured():
-            module = _call(contract.name, "cuModuleLoadData", self._code_for(gpu))
+            module = _module(contract.name, self._code_for(gpu))
             function = _call(contract.name, "cuModuleGetFunction", module, contract.name.encode())
         if shared > WITHOUT_ASKING:
             attribute = _driver().CUfunction_attribute(DYNAMIC_SHARED)
