@@ -54,7 +54,7 @@ class Exhibit:
     name: str
     title: str
     kind: str
-    """The kind of the first violation that the checker reports."""
+    """The kind of the violation that explains most."""
     level: str
     between: tuple[str, ...]
     """Names of the ops that are the first two parties of that violation, or of its only one."""
@@ -84,9 +84,9 @@ class Exhibit:
 
     @property
     def finding(self) -> Finding | None:
-        """The first violation in the program that is wrong."""
-        findings = self.report_on_bad.findings
-        return findings[0] if findings else None
+        """The violation that explains most of what is wrong: `tileas check` shows it first."""
+        mistakes = self.report_on_bad.mistakes
+        return mistakes[0].first if mistakes else None
 
     @cached_property
     def report_under_relaxed_proxy(self) -> Report | None:

@@ -37,11 +37,11 @@ tileas check examples/zoo/tma-arrival-count.good.mlir
 The programs are models. What matters for the failure is in them, and the arithmetic around it is a sum. A product of
 tiles is a sum of what the tiles begin with; a block of a cluster is an agent.
 
-Each page names the kind of mistake, where it is, and the issue that it mirrors. It shows the first violation of the
-checker's report on the program that is wrong. Its picture is one run of the call that the report names, in simulated
-cycles, with the violation in red frames. The command below the picture draws it. The program that is right is safe for
-every trip count, unless the page says otherwise. A number as T005 is that of the cause: `tileas explain-error T005`
-shows its pages in the terminal.
+Each page names the kind of mistake, where it is, and the issue that it mirrors. It shows the violation that
+`tileas check` shows first of the program that is wrong. Its picture is one run of the call that the report names, in
+simulated cycles, with the violation in red frames. The command below the picture draws it. The program that is right is
+safe for every trip count, unless the page says otherwise. A number as T005 is that of the cause: `tileas explain-error
+T005` shows its pages in the terminal.
 
 A read before an asynchronous write of the same bytes needs a fence. Some kernels do without one, so `--relaxed-proxy`
 makes a warning of that case; a page says so where it applies. `python -m examples.zoo --write-docs` writes the pages.

@@ -2,7 +2,7 @@
 //
 // kind: race
 // level: nvvm bulk groups
-// between: nvvm.cp.async.bulk.global.shared.cta, llvm.store
+// between: llvm.store, nvvm.cp.async.bulk.global.shared.cta
 // mirrors: NVIDIA (PTX ISA, cp.async.bulk)
 // happened: A bulk copy is started by one thread, and each thread of a block can start one for its row. It reads what
 //   the other threads have written only if a barrier stands between, beside the fence between the proxies.

@@ -2,7 +2,7 @@
 //
 // kind: race
 // level: nvvm threads
-// between: memref.load, memref.store
+// between: memref.store, memref.load
 // mirrors: MLIR (dialect gpu, memory attributions)
 // happened: An allocation in shared memory is one for the block, whichever thread executes it. Code that was written for
 //   one warp stays without a barrier, and is run by two.

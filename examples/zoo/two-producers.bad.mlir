@@ -1,8 +1,8 @@
 // Two agents fill one queue
 //
-// kind: phase
+// kind: race
 // level: nv_tileaa queues
-// between: nv_tileaa.queue.put, nv_tileaa.create_queue
+// between: nv_tileaa.queue.put, nv_tileaa.queue.put
 // mirrors: general: a ring with one producer that gets a second one
 // happened: The barriers of a ring count one producer. Each of two waits for the same empty slot, and both fill it. The
 //   phases of its barriers then get ahead of the consumer.

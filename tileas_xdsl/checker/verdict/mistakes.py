@@ -151,9 +151,11 @@ class _Order:
         return Mistake(first, tuple(sorted((each for each in findings if each is not first), key=self.as_seen)))
 
     def of_cause(self, finding: Finding) -> tuple[object, ...]:
-        """What explains most comes first, and what shows in an earlier iteration."""
+        """First what explains most, then what shows in an earlier iteration, then data that is read too early."""
         last = max(party.iteration for party in finding.violation.parties)
-        return self.calls.index(finding.call), EXPLAINS_MOST.index(_rooted(finding)), last, self._ops(finding)
+        overwrites = "write after read" in finding.violation.message
+        rank = EXPLAINS_MOST.index(_rooted(finding))
+        return self.calls.index(finding.call), rank, last, overwrites, self._ops(finding)
 
     def as_seen(self, finding: Finding) -> tuple[object, ...]:
         """What a user notices first comes first."""
