@@ -21,6 +21,7 @@ from tileas_xdsl.dialects.nv_tileas.memory import AsyncTiledLoadOp
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp
 from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaStoreOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
+from tileas_xdsl.dialects.nvvm.bulk import CpAsyncBulkWaitGroupOp
 from tileas_xdsl.machine.running import run
 
 PASS = "tileas-persist-programs"
@@ -254,6 +255,14 @@ def test_the_next_program_waits_for_the_store_of_the_last_one() -> None:
     assert len(inside) == 1
     assert not any(isinstance(op, AsyncTiledLoadOp) for op in module.walk())
     assert check(module, trip_counts=range(3)).verdict.value == "safe"
+
+
+def test_at_the_end_it_is_enough_that_the_tile_has_been_read() -> None:
+    """A launch ends when all is stored; in the loop the next store may go to the same place."""
+    waits = [op for op in threads(product(64, 64, "f16")).walk() if isinstance(op, CpAsyncBulkWaitGroupOp)]
+    assert [wait.read is not None for wait in waits] == [False, True]
+    alone = run_passes(parse(product(64, 64, "f16")), TO_THREADS.format(rows=0).replace("persistent=true ", ""))
+    assert [op.read is not None for op in alone.walk() if isinstance(op, CpAsyncBulkWaitGroupOp)] == [True]
 
 
 def without_waits(module: ModuleOp, which: Sequence[int]) -> ModuleOp:

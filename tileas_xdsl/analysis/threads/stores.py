@@ -9,17 +9,21 @@ Tiles that TMA stores while the threads go on: which waits are for them.
     }
     async.wait %last                              and the kernel may end
 
-One thread of an agent starts all its copies, and waits for all of them at once.
+One thread of an agent starts all its copies, and waits for all of them at once. Behind the last wait it is enough that
+their sources have been read: a launch ends when all that it has started is done.
 """
 
 from __future__ import annotations
 
 from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
+from xdsl.traits import IsTerminator
 
 from tileas_xdsl.analysis.value_flow import handed_by
+from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaStoreOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
+from tileas_xdsl.dialects.tiles.functions import KernelFunction
 
 
 def waits_at_once(store: TiledTmaStoreOp) -> bool:
@@ -42,3 +46,17 @@ def stores_behind(token: SSAValue) -> list[TiledTmaStoreOp]:
         elif not isinstance(value.owner, Operation) or isinstance(value.owner, scf.ForOp | scf.IfOp):
             ways += [source for source, _ in handed_by(value) or ()]
     return found
+
+
+def is_last(wait: AsyncWaitOp) -> bool:
+    """Whether the agent of a wait, or the kernel, ends behind it."""
+    op: Operation = wait
+    while not isinstance(op, KernelFunction | AgentSwitchOp):
+        behind = op.next_op
+        if behind is not None and not behind.has_trait(IsTerminator, value_if_unregistered=False):
+            return False
+        around = op.parent_op()
+        if around is None or isinstance(around, scf.ForOp | scf.WhileOp):
+            return False
+        op = around
+    return True

@@ -9,7 +9,8 @@ TMA: one thread starts the copy of a whole tile, box by box, and the bytes that 
 
     cp.async.bulk.tensor %c_map, box[j, i], tile                     by the first thread, when all have written it
     cp.async.bulk.commit_group
-    cp.async.bulk.wait_group 0                                       where the wait stands, by the same thread
+    cp.async.bulk.wait_group 0                                       where the wait stands, by the same thread; at
+                                                                     the end wait_group.read 0
 
 The maps are arguments, which the host makes. What sticks out of the array arrives as zeros, and counts as bytes.
 (PTX ISA, "cp.async.bulk.tensor"; CUDA Driver API, `cuTensorMapEncodeTiled`.)
@@ -25,13 +26,14 @@ from xdsl.dialects.builtin import IntAttr, MemRefType, NoneAttr, StridedLayoutAt
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
-from tileas_xdsl.analysis.threads.stores import waits_at_once
+from tileas_xdsl.analysis.threads.stores import is_last, waits_at_once
 from tileas_xdsl.analysis.threads.tiles import tile_of
 from tileas_xdsl.dialects.extensions.llvm import AddrSpaceCastOp
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledStoreOp
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomFamily, bound_atom
 from tileas_xdsl.dialects.nv_tileas.layout import form_of
 from tileas_xdsl.dialects.nv_tileas.tma import MakeTiledTmaDescOp, TiledTmaLoadOp, TiledTmaStoreOp
+from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.dialects.nv_tileas.types import TmaDescriptorType
 from tileas_xdsl.dialects.nvvm.bulk import (
     CpAsyncBulkCommitGroupOp,
@@ -122,25 +124,27 @@ def _store(op: TiledTmaStoreOp, threads: Threads) -> None:
     """The first thread starts the copies of a tile that all have written and fenced."""
     pointer, held = threads.of(op.descriptor), threads.tile(op.source)
 
+    wait = op.next_op
+
     def build() -> None:
         for slot, coordinates in _boxes(threads, op, held):
             threads.insert(CpAsyncBulkTensorSharedCTAToGlobalOp(pointer, slot, coordinates))
         threads.insert(CpAsyncBulkCommitGroupOp())
-        if waits_at_once(op):
-            threads.insert(CpAsyncBulkWaitGroupOp(0))
+        if waits_at_once(op) and isinstance(wait, AsyncWaitOp):
+            threads.insert(CpAsyncBulkWaitGroupOp(0, read=is_last(wait)))
 
     by_first_thread(threads, build)
     threads.give(op.done, Nothing())
 
 
-def await_stores(threads: Threads) -> None:
+def await_stores(op: AsyncWaitOp, threads: Threads) -> None:
     """
-    The first thread waits until all copies that it has started are done: then the memory of the tiles is free, and what
-    has been stored is there when the kernel ends.
+    The first thread waits until all copies that it has started are done: then the memory of the tiles is free. At the
+    end it is enough that their sources have been read.
     """
 
     def build() -> None:
-        threads.insert(CpAsyncBulkWaitGroupOp(0))
+        threads.insert(CpAsyncBulkWaitGroupOp(0, read=is_last(op)))
 
     by_first_thread(threads, build)
 

@@ -58,7 +58,7 @@ FACTORS: dict[type[Attribute], WGMMAType] = {Float16Type: WGMMAType.F16, BFloat1
 def _wait(op: AsyncWaitOp, threads: Threads) -> None:
     if stores := stores_behind(op.token):
         if not all(map(waits_at_once, stores)):
-            await_stores(threads)
+            await_stores(op, threads)
         return
     if isinstance(op.token.owner, AsyncTiledLoadOp):
         await_loads(threads)
