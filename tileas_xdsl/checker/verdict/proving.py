@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation, Region
 
+from tileas_xdsl.analysis.thread_blocks import block_shape_of
 from tileas_xdsl.checker.proof.shifts import MOST_TURNS, near_power
 from tileas_xdsl.checker.verdict.answers import Unguided
 from tileas_xdsl.checker.verdict.blocks import PROGRAMS, TURNS
@@ -74,9 +76,8 @@ def _reason_against(case: Case, counts: Sequence[int]) -> str | None:
     from tileas_xdsl.checker.proof.induction import prove
     from tileas_xdsl.checker.proof.outcomes import NoProofError, WrongError
 
-    body = case.subject.body
-    is_first = has_loops_as_long_as_others(body) or _comes_round_late(body) or _turns_for_each_turn(case)
-    if is_first and (not reason_against_all_at_once(case) or case.is_open):
+    is_first = _goes_at_once_first(case)
+    if is_first and (not reason_against_all_at_once(case, MOST_AT_ONCE) or case.is_open):
         return None
     try:
         proof = prove(partial(_execute, case), counts[-1], case.target)
@@ -88,6 +89,20 @@ def _reason_against(case: Case, counts: Sequence[int]) -> str | None:
     case.report.proofs[case.name] = proof
     _assume_no_overflow(case, proof)
     return None
+
+
+MANY_OPS = 1000
+"""Code of threads that has more ops takes long to execute."""
+MOST_AT_ONCE = Fraction(3, 4)
+"""The part of the time that is left which a proof of all loop counts at once may take where an induction follows."""
+
+
+def _goes_at_once_first(case: Case) -> bool:
+    """Whether a proof of all loop counts at once is tried before an induction, which executes more, and longer runs."""
+    body = case.subject.body
+    if block_shape_of(case.subject.op) is not None and sum(1 for _ in body.walk()) > MANY_OPS:
+        return True
+    return has_loops_as_long_as_others(body) or _comes_round_late(body) or _turns_for_each_turn(case)
 
 
 def _assume_no_overflow(case: Case, proof: Proof) -> None:
@@ -129,10 +144,10 @@ def _comes_round_late(body: Region) -> bool:
     return max(demand(body).values(), default=1) in LATE
 
 
-def reason_against_all_at_once(case: Case) -> str:
+def reason_against_all_at_once(case: Case, share: Fraction = Fraction(1)) -> str:
     """
-    Prove the function for all loop counts at once; return what is against it, or nothing where that is done. A call
-    that is found wrong on the way is reported.
+    Prove the function for all loop counts at once, in that `share` of the time that is left; return what is against it,
+    or nothing where that is done. A call that is found wrong on the way is reported.
     """
     from tileas_xdsl.checker.proof.outcomes import NoProofError
 
@@ -140,7 +155,7 @@ def reason_against_all_at_once(case: Case) -> str:
     if reason is not None:
         return reason
     try:
-        _prove_at_once(case, partial(confirm, case))
+        _prove_at_once(case, partial(confirm, case), share)
     except NoProofError as error:
         return str(error)
     return ""
@@ -173,17 +188,17 @@ def _reason_not_to_try(case: Case) -> str | None:
     return None
 
 
-def _prove_at_once(case: Case, is_wrong: Callable[[SuspicionError], bool]) -> None:
+def _prove_at_once(case: Case, is_wrong: Callable[[SuspicionError], bool], share: Fraction = Fraction(1)) -> None:
     """
-    Prove the function for all loop counts at once, in parts where that has to be; `is_wrong` says whether a suspicion
-    is confirmed. Raises `NoProofError`.
+    Prove the function for all loop counts at once, in parts where that has to be, and in that `share` of the time that
+    is left; `is_wrong` says whether a suspicion is confirmed. Raises `NoProofError`.
     """
     from tileas_xdsl.checker.decisions.parts import Parts
     from tileas_xdsl.checker.decisions.prove import problem_of
 
-    counted = _counted(case)
+    counted = _in_time(_counted(case), share)
     problem = problem_of(counted.subject.body, counted.bounds, partial(_steer, counted))
-    parts = Parts(is_wrong, case.subject.deadline.has_passed, case.failures)
+    parts = Parts(is_wrong, counted.subject.deadline.has_passed, case.failures)
     proof = case.report.proofs_by_decisions[case.name] = parts.prove(problem)
     if proof.overflows:
         case.report.assumed[NONE_OVERFLOWS] = None
@@ -201,6 +216,12 @@ def _in_copy(case: Case, copied: tuple[Operation, Region] | None) -> Case:
         return case
     op, body = copied
     subject = replace(case.subject, op=op, body=body, code=Code())
+    return Case(case.name, subject, case.fixed, case.bounds, case.report, case.tell, case.told)
+
+
+def _in_time(case: Case, share: Fraction) -> Case:
+    """The case with that `share` of the time that is left."""
+    subject = replace(case.subject, deadline=case.subject.deadline.part(share))
     return Case(case.name, subject, case.fixed, case.bounds, case.report, case.tell, case.told)
 
 

@@ -14,6 +14,7 @@ check ends does not depend on the computer, nor on what else that does.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from math import inf
 from time import process_time
 
@@ -57,10 +58,15 @@ class Deadline:
     def has_passed(self) -> bool:
         return self.meter.spent >= self.until or (self.at != inf and process_time() >= self.at)
 
+    def part(self, share: Fraction) -> Deadline:
+        """A deadline when that `share` of the steps and of the time that is left has passed."""
+        spent, now = self.meter.spent, process_time()
+        at, until = (start + (end - start) * float(share) for start, end in ((now, self.at), (spent, self.until)))
+        return Deadline(self.seconds, at, self.steps, until, self.meter)
+
     def halfway(self) -> Deadline:
         """A deadline when half of the steps and of the time that is left has passed."""
-        until = (self.meter.spent + self.until) / 2
-        return Deadline(self.seconds, (process_time() + self.at) / 2, self.steps, until, self.meter)
+        return self.part(Fraction(1, 2))
 
     @property
     def option(self) -> str:
