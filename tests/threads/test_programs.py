@@ -27,11 +27,15 @@ SLOW = {"loads_around_a_loop", "causal_attention", "nest_until"}
 UNDECIDED = {("embedded_tokens", BEFORE_TMA)}
 """Whose threads copy so many bytes as numbers from memory say, by which the check does not go."""
 NAMES = sorted(path.stem for path in PROGRAMS.glob("*.mlir"))
-FOR_AGENTS = {"published_by_one_thread", "queue_for_two_agents", "operand_for_two_agents"}
-"""Programs that have pipelines already, or queues of which several agents take every stage."""
+FOR_AGENTS = {
+    *("published_by_one_thread", "queue_for_two_agents", "operand_for_two_agents"),
+    *("queue_in_turn", "products_in_turn"),
+}
+"""Programs that have pipelines already, or queues of which several agents take every stage, or take turns."""
 OF_TARGET = [
     *(case for case in cases(NAMES) if case[0] not in FOR_AGENTS or case[1] == AGENTS),
     ("queue_for_two_agents", AGENTS_BEFORE_TMA),
+    ("queue_in_turn", AGENTS_BEFORE_TMA),
 ]
 JUDGED = [
     case

@@ -13,10 +13,11 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import TensorType, TupleType
-from xdsl.ir import Attribute, Operation, Region
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.utils.hints import isa
 
 from tileas_xdsl.analysis.pipeline_root import PipelineRoots
+from tileas_xdsl.analysis.stage_turns import take_turns
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ConsumeOp, ProduceOp, RegionOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ConsumerReadOp,
@@ -152,13 +153,18 @@ def _taken(op: Operation) -> tuple[Attribute, ...]:
 
 def _consumers(root: Operation | None, members: Iterable[Operation]) -> int:
     """
-    The number of agents of the regions that consume; 1 outside of agent regions, or if each agent has its own pipeline.
+    The number of agents of the regions that consume, or of one of them where they take turns; 1 outside of agent
+    regions, or if each agent has its own pipeline.
     """
     regions: dict[Region, int] = {}
+    stages: dict[Hashable, list[SSAValue | None]] = {}
     for op in members:
         if isinstance(op, ConsumeOp | ConsumerReadOp | ConsumerWaitOp):
-            regions |= _agents_around(op, root)
-    return sum(regions.values()) or 1
+            around = _agents_around(op, root)
+            regions |= around
+            for region in around:
+                stages.setdefault(region, []).append(op.stage)
+    return (max(regions.values()) if take_turns(stages) else sum(regions.values())) or 1
 
 
 def _agents_around(op: Operation, root: Operation | None) -> dict[Region, int]:

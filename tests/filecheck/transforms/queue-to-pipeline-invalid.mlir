@@ -73,6 +73,32 @@ func.func @f() {
 
 // -----
 
+// Slot 0 would be that of an even stage, then of an odd one.
+func.func @f(%n: index, %x: tensor<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %q = nv_tileaa.create_queue : () -> !nv_tileaa.queue<[tensor<8xf32>], depth = 3>
+  nv_tileaa.execute attributes {num_agents_per_group = array<i32: 1, 1, 1>} {
+    scf.for %i = %c0 to %n step %c1 {
+      nv_tileaa.queue.put %q[%i], %x : (!nv_tileaa.queue<[tensor<8xf32>], depth = 3>, index, tensor<8xf32>) -> ()
+    }
+  }, {
+    scf.for %i = %c0 to %n step %c2 {
+      %v = nv_tileaa.queue.get %q[%i] : (!nv_tileaa.queue<[tensor<8xf32>], depth = 3>, index) -> tensor<8xf32>
+    }
+  }, {
+    scf.for %i = %c1 to %n step %c2 {
+      %w = nv_tileaa.queue.get %q[%i] : (!nv_tileaa.queue<[tensor<8xf32>], depth = 3>, index) -> tensor<8xf32>
+    }
+  } : () -> ()
+  func.return
+}
+// CHECK: error: 'nv_tileaa.create_queue' op has 3 slots, and 2 agent regions take them in turn: an agent that waits for a slot of another one's could come a turn too early
+// CHECK-NEXT: help: let it have a multiple of 2 slots
+
+// -----
+
 // Two agents would fill the same stages.
 func.func @f(%x: tensor<8xf32>) {
   %q = nv_tileaa.create_queue : () -> !nv_tileaa.queue<[tensor<8xf32>], depth = 2>

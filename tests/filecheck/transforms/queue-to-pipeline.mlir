@@ -370,3 +370,32 @@ func.func @two_consumers(%x: tensor<8xf32>) {
 // CHECK:           nv_tileas.async.pipeline.inc_iter %[[FIRST]]
 // CHECK:           %w, %consumed{{.*}} = nv_tileas.async.pipeline.consume_one %q_c, %[[OTHER]]
 // CHECK:           nv_tileas.async.pipeline.inc_iter %[[OTHER]]
+
+// Two regions that take turns name their stages themselves.
+func.func @in_turn(%n: index, %x: tensor<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %q = nv_tileaa.create_queue : () -> !nv_tileaa.queue<[tensor<8xf32>], depth = 2>
+  nv_tileaa.execute attributes {num_agents_per_group = array<i32: 1, 1, 1>} {
+    scf.for %i = %c0 to %n step %c1 {
+      nv_tileaa.queue.put %q[%i], %x : (!nv_tileaa.queue<[tensor<8xf32>], depth = 2>, index, tensor<8xf32>) -> ()
+    }
+  }, {
+    scf.for %i = %c0 to %n step %c2 {
+      %v = nv_tileaa.queue.get %q[%i] : (!nv_tileaa.queue<[tensor<8xf32>], depth = 2>, index) -> tensor<8xf32>
+    }
+  }, {
+    scf.for %j = %c1 to %n step %c2 {
+      %w = nv_tileaa.queue.get %q[%j] : (!nv_tileaa.queue<[tensor<8xf32>], depth = 2>, index) -> tensor<8xf32>
+    }
+  } : () -> ()
+  func.return
+}
+
+// CHECK-LABEL: func.func @in_turn(
+// CHECK-NOT:     create_iterator
+// CHECK:         scf.for %i_1
+// CHECK:           %v, %consumed{{.*}} = nv_tileas.async.pipeline.consume_one %q_c, %i_1
+// CHECK:         scf.for %j
+// CHECK:           %w, %consumed{{.*}} = nv_tileas.async.pipeline.consume_one %q_c, %j

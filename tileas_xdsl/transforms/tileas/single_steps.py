@@ -39,7 +39,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ProduceOneAsyncOp,
     ProducerCommitOp,
 )
-from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, CreateNoneOp, FutureWaitOp
+from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, CreateNoneOp, FutureWaitOp, TokenToAsyncOp
 from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.transforms.tileas.compact_stages import (
     CompactFill,
@@ -64,14 +64,14 @@ class SingleStepsPass(ModulePass):
     Rewrites
         As the module's docstring shows: `produce_one_async` ops that take and fill their stage in their own region, and
         `consume_one` ops with their read and their `consume_one_async`. Commits and releases stay where they are, one
-        for each stage. A wait for a release goes: who gives a stage back has read it.
+        for each stage. A wait for one goes: who takes a stage waits as well, and who gives one back has read it.
 
     Requires
         Verified IR.
 
     Refuses
         Nothing. Stages of another shape stay compact, with all that are committed or given back together with them:
-        where somebody waits for a commit, or a token is handed on. `convert-pipeline-to-nvvm` says of those that are
+        where something else than a wait uses their token. `convert-pipeline-to-nvvm` says of those that are
         left what is wrong.
     """
 
@@ -110,20 +110,33 @@ def _published(tokens: Iterable[SSAValue], kind: type[Publish]) -> list[Publish]
 
 
 def _is_nobodys(token: SSAValue) -> bool:
-    """Whether nobody relies on a token: none but waits for a release, and branches and loops that hand it to nobody."""
-    return all(_drops(use, token) for use in token.uses)
+    """
+    Whether nobody relies on a token: none but waits, under whatever name. Who takes a stage waits for it as well, and
+    who gives one back has read it.
+    """
+    names = [token]
+    for name in names:
+        for use in name.uses:
+            if isinstance(use.operation, AsyncWaitOp | FutureWaitOp):
+                continue
+            behind = _handed_on(use)
+            if behind is None:
+                return False
+            names += [each for each in behind if each not in names]
+    return True
 
 
-def _drops(use: Use, token: SSAValue) -> bool:
+def _handed_on(use: Use) -> Sequence[SSAValue] | None:
+    """The names by which a token goes on; None where something else is made of it."""
     op, around = use.operation, use.operation.parent_op()
-    if isinstance(op, AsyncWaitOp | FutureWaitOp):
-        return isinstance(token.owner, ConsumerReleaseOp)
+    if isinstance(op, TokenToAsyncOp):
+        return op.results
+    if isinstance(op, scf.ForOp) and use.index > 2:
+        return op.body.block.args[use.index - 2], op.results[use.index - 3]
     if not isinstance(op, scf.YieldOp) or not isinstance(around, scf.IfOp | scf.ForOp):
-        return False
-    names: list[SSAValue] = [around.results[use.index]]
-    if isinstance(around, scf.ForOp):
-        names.append(around.body.block.args[use.index + 1])
-    return all(name.first_use is None for name in names)
+        return None
+    carried = [around.body.block.args[use.index + 1]] if isinstance(around, scf.ForOp) else []
+    return around.results[use.index], *carried
 
 
 # Rewriting ------------------------------------------------------------------------------------------------------------
@@ -150,6 +163,10 @@ def _publish(old: Publish, made: Sequence[Publish]) -> None:
         for user in users_of(token):
             if isinstance(user, AsyncWaitOp | FutureWaitOp):
                 Rewriter.erase_op(user)
+            elif isinstance(user, TokenToAsyncOp):
+                nothing = CreateNoneOp(user.result.type)
+                insert_like([nothing], old, InsertPoint.before(user))
+                Rewriter.replace_op(user, [], nothing.results)
         if token.first_use is not None:
             nothing = CreateNoneOp(token.type)
             insert_like([nothing], old, InsertPoint.before(old))

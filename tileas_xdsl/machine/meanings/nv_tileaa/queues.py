@@ -4,9 +4,9 @@ What the queues of `nv_tileaa`, and `execute`, do.
 A queue names a flow of data and leaves the synchronisation open: a put waits for a free slot, fills and publishes it; a
 get waits for a filled slot, copies its tiles (those in shared memory, too) and frees it. With a slot index `i` the op
 is turn `i` of its side; without one each op takes the next turn: a put that of the queue, whoever comes first, a get
-that of its agent, since every agent takes every tile. A queue without a depth never blocks a put in a run; a
-check relies on one slot only (`parts.rings`). A queue that is a function argument is an endless source: its tiles are a
-fixed function of the argument and the turn.
+that of its agent, since every agent takes every tile, unless their numbers take turns. A queue without a depth never
+blocks a put in a run; a check relies on one slot only (`parts.rings`). A queue that is a function argument is an
+endless source: its tiles are a fixed function of the argument and the turn.
 
 Queues copy. `queue.get` takes a copy of its tiles and frees the slot, also for shared-memory tiles: a queue says that
 data flows, not how. From `create_pipeline` on, tiles in shared memory are views, and a release that comes too early is
@@ -15,7 +15,7 @@ a race.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 
 from tileas_xdsl.analysis.pipeline_facts import PipelineFact
+from tileas_xdsl.analysis.stage_turns import take_turns
 from tileas_xdsl.dialects.nv_tileaa.queue import (
     CreateQueueOp,
     ExecuteOp,
@@ -80,17 +81,19 @@ def _name(op: CreateQueueOp) -> str:
 
 
 def _consumers(op: CreateQueueOp) -> int:
-    """How many agents take each slot: those of the groups that get from the queue."""
-    agents = 0
-    seen: set[Region] = set()
+    """
+    How many agents take each slot: those of the groups that get from the queue, or of one of them where they take
+    turns.
+    """
+    agents: dict[Region, int] = {}
+    stages: dict[Hashable, list[SSAValue | None]] = {}
     for get in _gets_from(op.queue):
         region, size = _agent_region(get, op)
         if region is None:
             return 1
-        if region not in seen:
-            seen.add(region)
-            agents += size
-    return max(agents, 1)
+        agents[region] = size
+        stages.setdefault(region, []).append(get.index)
+    return max(agents.values() if take_turns(stages) else [sum(agents.values())], default=1) or 1
 
 
 def _gets_from(queue: SSAValue) -> Iterable[GetOp]:

@@ -79,7 +79,10 @@ class QueueToPipelinePass(ModulePass):
 
     Choices
         Several regions that get from one queue take every stage each, as several agents of a group do: the pipeline
-        names the first of them. Each region has an iterator.
+        names the first of them. Each region has an iterator. Where the numbers that they name differ modulo the number
+        of regions, they take turns: each stage has one consumer, and each slot is always the same one's. (Blocks of
+        stages in turn need a queue for each consumer: an agent cannot tell by the parity how many rounds another one
+        has made.)
 
         Puts by a group of several agents are refused, elected or not; so are turns in nested agents, and an `execute`
         in a loop with a queue from outside it. A get inside the body of a put is one turn of its side, advanced behind

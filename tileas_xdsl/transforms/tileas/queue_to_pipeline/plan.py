@@ -8,7 +8,7 @@ refused. The gets of each agent region are a side of the queue, and so are its p
   entry of the agent region that holds the turns, and is carried by every `scf.for`, `scf.if` and `scf.while` around
   one. So everything between the queue and a turn must be one of these, and an agent region can have no loop around it.
 * *indexed*: its only turn stands directly in an `scf.for` from 0 by 1 that runs once, and names the loop's induction
-  variable. That number is the stage.
+  variable. That number is the stage. So are the numbers by which the gets of several regions take turns.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import IntAttr, ModuleOp, TupleType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue, TypeAttribute
 
 from tileas_xdsl.analysis.induction import constant_integer
+from tileas_xdsl.analysis.stage_turns import take_turns
 from tileas_xdsl.diagnostics import op_name, refuse
 from tileas_xdsl.dialects.nv_tileaa.queue import (
     CreateQueueOp,
@@ -89,7 +90,8 @@ class QueuePlan:
     says_depth: bool
     puts: SidePlan = field(init=False)
     gets: list[SidePlan] = field(default_factory=list[SidePlan])
-    """At least one; several where several agent regions take every stage."""
+    """At least one; several where several agent regions take every stage, or take turns."""
+    in_turn: bool = False
     overlaid: dict[QueuePlan, None] = field(default_factory=dict["QueuePlan", None])
     """The queues whose slots lie in the same storage, in order: no put to one may come while a slot is in use here."""
 
@@ -146,7 +148,16 @@ def _plan_queue(plan: RewritePlan, op: CreateQueueOp, default_depth: int) -> Non
     puts = [turn for turn in turns if isinstance(turn, PutOp)]
     gets = [turn for turn in turns if isinstance(turn, GetOp)]
     queue.puts = _plan_side(plan, queue, Side.PRODUCER, puts)
-    queue.gets = [_plan_side(plan, queue, Side.CONSUMER, own) for own in _by_region(gets, op.parent_block())]
+    regions = _by_region(gets, op.parent_block())
+    queue.in_turn = take_turns({number: [get.index for get in own] for number, own in enumerate(regions)})
+    if queue.in_turn and queue.depth % len(regions):
+        refuse(
+            op,
+            f"has {queue.depth} slots, and {len(regions)} agent regions take them in turn: an agent that waits for a "
+            "slot of another one's could come a turn too early",
+            f"let it have a multiple of {len(regions)} slots",
+        )
+    queue.gets = [_plan_side(plan, queue, Side.CONSUMER, own) for own in regions]
 
 
 def _follow(plan: RewritePlan, queue: QueuePlan) -> list[TurnOp]:
@@ -362,6 +373,8 @@ def _is_indexed(planned: SidePlan, home: Block | None) -> bool:
     if not named:
         return False
     turn = named[0]
+    if planned.side is Side.CONSUMER and planned.queue.in_turn:
+        return True
     if len(planned.turns) > 1:
         _refuse_index(turn, f"is not the only one of the {planned.side.value} of its queue")
     loop = turn.parent_op()

@@ -222,8 +222,10 @@ def _computes(op: Operation) -> bool:
 def _check_depth(plan: RewritePlan, gets: SidePlan, position: int, last: Operation) -> None:
     """
     Until the slot of a get is released, its producer can go on by `depth - 1` slots: no more gets may stand in between.
+    Of several agents that take turns each has its share of the slots.
     """
-    get, depth = gets.turns[position], gets.queue.depth
+    get, queue = gets.turns[position], gets.queue
+    depth = queue.depth // len(queue.gets) if queue.in_turn else queue.depth
     for number in range(position + 1, len(gets.turns)):
         node, repeated = _ancestor_in(gets.turns[number], get.parent_block())
         if node is None or plan.order[node] > plan.order[last]:
