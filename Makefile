@@ -6,7 +6,9 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --config-settings editable_mode=compat
 INSTALLED := $(VENV)/.installed
+RUNS := $(VENV)/.runs
 
 # What is drawn at random, and which part of a family is tested: another one each day, the same one in `.ci/run`.
 export TILEAS_SEED ?= $(shell date +%j)
@@ -18,13 +20,19 @@ test: lint
 	@$(MAKE) --jobs 2 types unit
 	@$(MAKE) filecheck
 
-$(INSTALLED): pyproject.toml
+# What the package itself needs: 150 MB. The demo takes no more.
+$(RUNS): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python >= 3.11 is needed; say which one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 		{ echo "This Python cannot make virtual environments; on Debian: apt-get install python3-venv"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --config-settings editable_mode=compat --editable '.[dev]'
+	$(PIP) --editable .
+	@touch $@
+
+# What tests, oracles and the site need, beside.
+$(INSTALLED): $(RUNS)
+	$(PIP) --editable '.[dev]'
 	@touch $@
 
 lint: $(INSTALLED)
@@ -55,7 +63,7 @@ verdicts: $(INSTALLED)
 filecheck: $(INSTALLED)
 	$(BIN)/lit tests/filecheck
 
-demo: $(INSTALLED)
+demo: $(RUNS)
 	$(BIN)/python -m examples.demo
 
 bench: $(INSTALLED)
