@@ -9,10 +9,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.support.ir import ROOT
+from tests.support.ir import ROOT, parse
 from tests.support.trace_events import read_trace
 from tests.tools import programs
 from tests.tools.conftest import Run
+from tileas_xdsl.machine.arguments import find_function
+from tileas_xdsl.tools.timeline import run_values
 
 DRAWN, VIOLATED, INPUT = 0, 1, 2
 EXAMPLES = ROOT / "examples"
@@ -110,6 +112,39 @@ def test_trip_count_is_what_bounds_loops(run: Run) -> None:
         _, said, _ = run(EXAMPLES / "gemm_loop.mlir", "-o", "t.svg", *option)
         cycles.append(said.partition(" cycles")[0])
     assert cycles[0] == cycles[1] == cycles[2] != cycles[3]
+
+
+STEPS_OF_64 = """
+func.func @f(%src: memref<?xf32>, %n: index, %m: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  scf.for %i = %c0 to %n step %c64 {
+    %x = memref.load %src[%i] : memref<?xf32>
+  }
+  scf.for %i = %c0 to %m step %c1 {
+    %x = memref.load %src[%i] : memref<?xf32>
+  }
+  func.return
+}"""
+
+
+@pytest.mark.parametrize(
+    ("given", "trip_count", "numbers"),
+    [
+        ([], 8, {"n": 512, "m": 8}),
+        ([], 1, {"n": 1, "m": 1}),
+        ([], 0, {"n": 0, "m": 0}),
+        (["n=64"], 8, {"n": 64, "m": 8}),
+        (["m=3"], 8, {"n": 512, "m": 3}),
+    ],
+)
+def test_a_loop_that_goes_on_by_more_turns_several_times(
+    given: list[str], trip_count: int, numbers: dict[str, int]
+) -> None:
+    """Whole steps, and only where nobody has said a number."""
+    _, body = find_function(parse(STEPS_OF_64), "f")
+    assert run_values(body, given, trip_count) == numbers
 
 
 def test_only_public_function_is_chosen(run: Run) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 from xdsl.ir import Operation, Region
 
 from tileas_xdsl.checker.verdict.deciding import report_undrained
+from tileas_xdsl.checker.verdict.long_loops import TurnsOfLoops
 from tileas_xdsl.checker.verdict.loop_bounds import bounding_arguments
 from tileas_xdsl.checker.verdict.report import Finding
 from tileas_xdsl.checker.witnesses.investigator import Investigator
@@ -79,7 +80,8 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=TRIP_COUNT,
         metavar="N",
-        help=f"what arguments that bound loops are, unless --arg says (default: {TRIP_COUNT})",
+        help="what arguments that bound loops are, or how often a loop turns that goes on by more, unless --arg says "
+        f"(default: {TRIP_COUNT})",
     )
     add_threads(parser)
     add_programs(parser, "the block that is drawn takes over as many as it asks for (default: 1)")
@@ -178,11 +180,25 @@ def chosen_trip_count(arguments: argparse.Namespace) -> int:
 def run_values(body: Region, texts: list[str], trip_count: int) -> dict[str, Any]:
     """
     Name of an argument, or of an id or extent of the grid -> its value, with `trip_count` for the arguments that bound
-    loops and are not given.
+    loops and are not given; a larger number where a loop would not turn twice with that, as one that goes on by 64.
     """
     values = argument_values(body, named_values(texts, "--arg"))
     given = {name_given(body, place): value for place, value in values.items()}
-    return {**dict.fromkeys(bounding_arguments(body), trip_count), **given}
+    numbers = dict.fromkeys((name for name in bounding_arguments(body) if name not in given), trip_count)
+    return {**_that_turn(body, numbers, given), **given}
+
+
+def _that_turn(body: Region, numbers: dict[str, int], given: Mapping[str, Any]) -> dict[str, int]:
+    """`numbers`, or larger ones for arguments that bound a loop which would turn less than twice."""
+    trip_count = max(numbers.values(), default=0)
+    names = [*numbers]
+    turns = TurnsOfLoops(body, names, {name: value for name, value in given.items() if isinstance(value, int)})
+    found = dict(numbers)
+    for loop in turns.counts if trip_count > 1 else ():
+        if turns.most_of(loop, [[*found.values()]]) < 2:
+            # The largest number with which it turns that often has no part of a step left over.
+            found |= {name: number - 1 for name, number in turns.numbers_for(loop, trip_count + 1) if name in found}
+    return found
 
 
 def timed_run_of(
