@@ -11,6 +11,10 @@ from tests.support.ptx import require_llvmlite
 from tileas_xdsl.scheduling.block_structure import Structure, structure_of
 from tileas_xdsl.tools.compile import Options
 
+PROGRAMS = ROOT / "bench" / "gpu" / "programs"
+WIDE, NARROW, LONG = (
+    (PROGRAMS / f"attention_{it}.mlir").read_text() for it in ("128_128_128", "64_128_64", "64_128_128")
+)
 SMALL = (ROOT / "examples" / "gemm_loop.mlir").read_text()
 ATTENTION = (ROOT / "tests" / "kernels" / "attention_128.mlir").read_text()
 BOTH = ("gemm", Structure(num_warps=8, persistent=True))
@@ -25,7 +29,10 @@ CASES = {
     "sums that fit nowhere": (ONE_TILE.replace("128x", "256x"), "sm_90a", None),
     "rows of one warpgroup": (ONE_TILE.replace("128x", "64x"), "sm_90a", None),
     "a loop of its own over tiles": (MANY_TILES, "sm_90a", None),
-    "several products": (ATTENTION, "sm_90a", None),
+    "two products": (WIDE, "sm_90a", ("attention", Structure(num_warps=8, persistent=True))),
+    "two products in few registers": (NARROW, "sm_90a", ("attention", Structure(4, persistent=False, blocks=2))),
+    "two products, and two blocks have no room": (LONG, "sm_90a", None),
+    "two products of small tiles": (ATTENTION, "sm_90a", None),
     "no warpgroups": (ONE_TILE, "sm_80", None),
     "another chip": (ONE_TILE, "sm_100a", None),
 }  # fmt: skip

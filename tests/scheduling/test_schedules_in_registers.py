@@ -22,6 +22,7 @@ from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.machine.running import run
 from tileas_xdsl.machine.tiles.numerics import Array
+from tileas_xdsl.scheduling.loaded_schedules import fits
 from tileas_xdsl.scheduling.loop_problem import LoopProblem, loop_problem
 from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule, Strategy
 from tileas_xdsl.scheduling.modulo.search import schedule
@@ -94,9 +95,13 @@ def test_what_no_cut_can_hold_stays() -> None:
     assert fitting(found, before, few) is before
 
 
-def test_what_has_room_stays() -> None:
+def test_what_has_room_stays_unless_others_hide_its_waits() -> None:
+    """Alone a warpgroup wants deep stages; where several share the tensor core, each tile is there once."""
     found, before = problem_of_attention()
-    assert fitting(found, before, tiles_of_agent(found, 1 << 20)) is before
+    roomy = tiles_of_agent(found, 1 << 20)
+    assert fits(before, found)
+    assert fitting(found, before, roomy) is before
+    assert fitting(found, before, roomy, is_alone=False) == fitting(found, before, tiles())
 
 
 @pytest.mark.parametrize("stages", [1, 2])

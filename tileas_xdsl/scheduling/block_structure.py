@@ -1,34 +1,46 @@
 """
-How many warps compute a product, and whether its blocks stay for many programs, where nobody says it.
+How many warps compute products, how many blocks share a multiprocessor, and whether they stay for many programs, where
+nobody says it.
 
     tensor<128x256xf32> of sums     256 registers a thread of 4 warps: more than there are
                                     128 of 8 warps: two warpgroups, each with half of the rows
+    attention, 128 x 128 x 128      128 for scores, 64 for weights, 128 for sums: the same
+    attention, 64 x 128 x 64        64, 32 and 32: they fit, and nothing uses the tensor core during softmax
 
-Such a block is alone on its multiprocessor, so nothing hides what stands before and behind its turns but its own loads:
-it computes one program after the other.
+A block of two warpgroups is alone on its multiprocessor, so nothing hides what stands before and behind its turns but
+its own loads: it computes one program after the other. Of one whose products wait for what is computed between them two
+blocks share a multiprocessor, if they fit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 
+from tileas_xdsl.analysis.backward_slice import backward_slice
 from tileas_xdsl.analysis.memory.program_axes import program_axes
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
+from tileas_xdsl.dialects.nv_tileaa.control import GetProgramIdOp
+from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp
 from tileas_xdsl.interfaces import AgentLikeOpInterface, functions_in
 from tileas_xdsl.scheduling.op_times import tile_bytes
 from tileas_xdsl.targets.chips import Feature, can, capability_of
+from tileas_xdsl.targets.machine_models import machine_model
 from tileas_xdsl.targets.warps import WARP
 
 WARPGROUP, ROWS_OF_GROUP = 4, 64
 """Warps of a warpgroup, and the least rows of sums that it has (PTX ISA, "wgmma.mma_async")."""
 MOST_SUMS = 200
 """Registers of a thread that sums may take: of 232, for addresses and counters take some."""
+LEAST_SHARED, MOST_SHARED = 64, 144
+"""Registers that sums take where two blocks share: fewer are too little work, more leave too few of 216."""
+SLOTS = 2
+"""That each loaded tile has at least."""
 REGISTER = 4
 
 
@@ -38,16 +50,20 @@ class Structure:
 
     num_warps: int
     persistent: bool
+    blocks: int = 1
 
     def __str__(self) -> str:
+        if self.blocks > 1:
+            return f"{self.blocks} blocks share a multiprocessor, since products wait for what is computed between them"
         many = ", and each block computes many programs" if self.persistent else ""
         return f"{self.num_warps} warps compute, since its sums are too many for {WARPGROUP}{many}"
 
 
 def structure_of(module: Operation, target: str) -> tuple[str, Structure] | None:
     """
-    What is chosen for the only kernel of `module`, and its name: one loop around one product, whose sums do not fit the
-    registers of one warpgroup and do those of two. None for all other programs, and for targets without warpgroups.
+    What is chosen for the only kernel of `module`, and its name: one loop around products, whose sums do not fit the
+    registers of one warpgroup and do those of two, or leave room for a second block. None for all other programs, and
+    for targets without warpgroups.
     """
     functions = list(functions_in(module))
     if len(functions) != 1 or not _has_warpgroups(target):
@@ -55,17 +71,52 @@ def structure_of(module: Operation, target: str) -> tuple[str, Structure] | None
     (function,) = functions
     loops = [op for op in function.walk() if isinstance(op, scf.ForOp | scf.WhileOp)]
     products = list(_products(function))
-    if len(loops) != 1 or len(products) != 1 or any(AgentLikeOpInterface.of(op) is not None for op in function.walk()):
+    if len(loops) != 1 or any(AgentLikeOpInterface.of(op) is not None for op in function.walk()):
         return None
-    (product,) = products
-    if not isinstance(product.c.type, TensorType) or not loops[0].is_ancestor(product):
+    if not products or not all(_is_of_tiles(it) and loops[0].is_ancestor(it) for it in products):
         return None
-    sums = cast("TensorType[Attribute]", product.c.type)
-    registers, rows = tile_bytes(sums) // (REGISTER * WARPGROUP * WARP), sums.get_shape()[0]
-    if not MOST_SUMS < registers <= 2 * MOST_SUMS or rows % (2 * ROWS_OF_GROUP):
-        return None
+    found = _structure(function, products)
     name = function.properties.get("sym_name") or function.attributes.get("sym_name")
-    return getattr(name, "data", ""), Structure(2 * WARPGROUP, program_axes(function) is not None)
+    return None if found is None else (getattr(name, "data", ""), found)
+
+
+def _structure(function: Operation, products: Sequence[DotOp]) -> Structure | None:
+    behind = [it for it in products if _is_behind_a_product(it)]
+    registers = sum(_registers(it.c) for it in products) + sum(_registers(it.a) for it in behind)
+    rows = {_shape(it.c)[0] for it in products}
+    if MOST_SUMS < registers <= 2 * MOST_SUMS and not any(each % (2 * ROWS_OF_GROUP) for each in rows):
+        return Structure(2 * WARPGROUP, program_axes(function) is not None)
+    if behind and LEAST_SHARED < registers <= MOST_SHARED and rows == {ROWS_OF_GROUP} and _two_fit(function):
+        return Structure(WARPGROUP, persistent=False, blocks=2)
+    return None
+
+
+def _two_fit(function: Operation) -> bool:
+    """Whether two blocks have room for all tiles that they load."""
+    loads = [op for op in function.walk() if isinstance(op, TiledLoadOp)]
+    turns = [SLOTS if isinstance(op.parent_op(), scf.ForOp) else 1 for op in loads]
+    taken = sum(many * tile_bytes(op.value.type) for many, op in zip(turns, loads, strict=True))
+    return taken <= machine_model("sm_90a").shared_among(2).shared_bytes
+
+
+def _is_of_tiles(product: DotOp) -> bool:
+    return all(isinstance(value.type, TensorType) for value in (product.a, product.c))
+
+
+def _is_behind_a_product(product: DotOp) -> bool:
+    """Whether its A is computed of what another product of the turn gives, and so lies in registers."""
+    region = product.parent_region()
+    needed = set[Operation]() if region is None else backward_slice(region, [product.a], [], GetProgramIdOp)
+    return any(isinstance(op, DotOp) for op in needed)
+
+
+def _registers(tile: SSAValue) -> int:
+    """Of each thread of a warpgroup."""
+    return tile_bytes(tile.type) // (REGISTER * WARPGROUP * WARP)
+
+
+def _shape(tile: SSAValue) -> tuple[int, ...]:
+    return cast("TensorType[Attribute]", tile.type).get_shape()
 
 
 def _has_warpgroups(target: str) -> bool:

@@ -32,10 +32,18 @@ from tileas_xdsl.targets.machine_models import AGENT
 ARM = "IN_REGISTERS"
 
 
-def fitting(problem: LoopProblem, found: ModuloSchedule, tiles: TilesInRegisters) -> ModuloSchedule:
-    """`found`, if `tiles` fit their registers in it or nothing better is known; else the shortest turn that fits."""
+def fitting(
+    problem: LoopProblem, found: ModuloSchedule, tiles: TilesInRegisters, *, is_alone: bool = True
+) -> ModuloSchedule:
+    """
+    `found`, if its tiles fit their registers and its rings their memory, or nothing better is known; else the shortest
+    turn that fits. So it is, too, where warpgroups share the tensor core (not `is_alone`) and there are several
+    products: one multiplies while the other computes, and ptxas lets products of deeper schedules go on one by one.
+    """
     products = [number for number, op in enumerate(problem.ops) if isinstance(op, AsyncDotOp)]
-    if not products or has_room(found, tiles):
+    if not products:
+        return found
+    if has_room(found, tiles) and (len(products) == 1 or (is_alone and fits(found, problem))):
         return found
     candidates = [_Cut(problem, tiles, cut).schedule(found) for cut in (*products, None)]
     fit = [it for it in candidates if it is not None and has_room(it, tiles)]

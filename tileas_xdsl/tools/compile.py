@@ -223,7 +223,8 @@ class Options:
         if found is None or self.dynamic_persistent:
             return self, []
         name, chosen = found
-        return replace(self, num_warps=chosen.num_warps, persistent=chosen.persistent), [f"@{name}: {chosen}"]
+        warps, stays, blocks = chosen.num_warps, chosen.persistent, chosen.blocks
+        return replace(self, num_warps=warps, persistent=stays, blocks=blocks), [f"@{name}: {chosen}"]
 
     def driver(self, *, to_threads: bool) -> TileIRPass:
         """

@@ -241,7 +241,9 @@ def plan_loop(
     try:
         found = schedule(problem.problem, strategy, limits, options.rrt_size_threshold)
         if strategy is Strategy.COST_BASED and not is_exact and model.timing is not None:
-            found = fitting(problem, found, _tiles_of(problem, model, options.blocks))
+            groups = _warpgroups(problem)
+            tiles = _tiles_of(problem, model, groups, options.blocks)
+            found = fitting(problem, found, tiles, is_alone=groups * options.blocks == 1)
         if not is_exact or strategy is Strategy.SERIAL:
             if options.is_under_load and model.measured is not None:
                 found = in_time_under_load(
@@ -259,11 +261,14 @@ def plan_loop(
         refuse(loop, f"failed to find a schedule: {error}", "use smaller tiles")
 
 
-def _tiles_of(problem: LoopProblem, model: MachineModel, blocks: int) -> TilesInRegisters:
+def _warpgroups(problem: LoopProblem) -> int:
+    """Of those that compute, as the layouts of tiles say."""
+    warps = (warps_of(result.type) for op in problem.ops for result in op.results)
+    return max(max(warps, default=WARP_GROUP) // WARP_GROUP, 1)
+
+
+def _tiles_of(problem: LoopProblem, model: MachineModel, groups: int, blocks: int) -> TilesInRegisters:
     """What the agent that computes holds, beside one that loads where the target has an engine for that."""
-    groups = (
-        max((warps_of(result.type) for op in problem.ops for result in op.results), default=WARP_GROUP) // WARP_GROUP
-    )
     producers = int(model.has_tma)
     each = registers_each(groups + producers, producers, hands_over=model.has_tma, blocks=blocks)
     return tiles_of_agent(problem, each)
