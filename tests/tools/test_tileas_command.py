@@ -103,6 +103,16 @@ BAD = {
         "func.func @f() {\n  %0, %1 = foo.bar\n  func.return\n}\n",
         ":2:12: error: foo.bar: there is no such operation in any dialect that is installed here",
     ),
+    "misspelt op": (
+        "func.func @f(%a: memref<4xf32>) {\n  memref.deallok %a : memref<4xf32>\n  func.return\n}\n",
+        ":2:3: error: memref.deallok: there is no such operation in any dialect that is installed here; did you mean "
+        "memref.dealloc?",
+    ),
+    "misspelt dialect": (
+        "func.func @f() {\n  %t = asinc.create_group : !async.group\n  func.return\n}\n",
+        ":2:8: error: asinc.create_group: there is no such operation in any dialect that is installed here; "
+        "did you mean async.create_group?",
+    ),
     "unknown type": (
         "func.func @f(%a: !foo.bar) {\n  func.return\n}\n",
         ":1:26: error: 'foo.bar': there is no such type or attribute in any dialect that is installed here",
@@ -339,8 +349,8 @@ def test_an_unknown_subcommand_and_an_unknown_option_are_usage_errors(capsys: py
 
 def test_every_subcommand_has_its_module():
     for name in command.SUBCOMMANDS:
-        needed = ["--space", "num-stages=2"] if name == "tune" else []
-        assert command.build_parser(name).parse_known_args([name, "x", *needed])[0].run is not None
+        words = {"tune": ["x", "--space", "num-stages=2"], "new": ["op", "x"]}.get(name, ["x"])
+        assert command.build_parser(name).parse_known_args([name, *words])[0].run is not None
 
 
 # tileas passes --------------------------------------------------------------------------------------------------------

@@ -138,6 +138,9 @@ NOT_REGISTERED = " is not registered"
 """How xDSL ends its complaint about a name that no dialect has; of an op it begins with `Operation`."""
 
 UNKNOWN_OP = ": there is no such operation in any dialect that is installed here"
+ALIKE = 0.8
+"""From which ratio on (`difflib`) one name is taken for another one, misspelt."""
+
 UNKNOWN_TYPE = ": there is no such type or attribute in any dialect that is installed here"
 
 NO_CUSTOM_FORM = " does not have a custom format."
@@ -190,12 +193,14 @@ class LocatedParser(Parser):
         except ParseError as error:
             complaint = error.msg.removeprefix("Operation ")
             if error.msg != complaint and complaint.endswith(NOT_REGISTERED):
-                self.raise_error(complaint.removesuffix(NOT_REGISTERED) + UNKNOWN_OP, name)
+                written = complaint.removesuffix(NOT_REGISTERED)
+                self.raise_error(f"{written}{UNKNOWN_OP}{self._nearest(written)}", name)
             if complaint.endswith(NO_CUSTOM_FORM):
                 op_name = complaint.removesuffix(NO_CUSTOM_FORM)
                 if op_name == UnregisteredOp.name:  # Its own name is what stands in the text.
                     written = NAME.match(self._text, name)
-                    self.raise_error(f"{written[0] if written else op_name}{UNKNOWN_OP}", name)
+                    unknown = written[0] if written else op_name
+                    self.raise_error(f"{unknown}{UNKNOWN_OP}{self._nearest(unknown)}", name)
                 way_out = f'write "{op_name}"(...), or let mlir-opt -mlir-print-op-generic write it'
                 self.raise_error(f"xDSL reads '{op_name}' in generic form only: {way_out}", name)
             if complaint.endswith(NOT_REGISTERED):
@@ -210,6 +215,19 @@ class LocatedParser(Parser):
         if op.regions:
             _locate_implicit_terminators(op)
         return op
+
+    def _nearest(self, written: str) -> str:
+        """A question for an op that no dialect has: whether the nearest one of a dialect so called is meant."""
+        from difflib import get_close_matches
+
+        dialect, _, rest = written.partition(".")
+        for name in get_close_matches(dialect, list(self.ctx.registered_dialect_names), cutoff=ALIKE):
+            known = self.ctx.get_optional_dialect(name)
+            ops = [op.name for op in known.operations] if known is not None else []
+            near = get_close_matches(f"{name}.{rest}", ops, n=1, cutoff=ALIKE)
+            if near:
+                return f"; did you mean {near[0]}?"
+        return ""
 
     def parse_optional_type(self) -> TypeAttribute | None:
         written = TYPE.match(self._text, self.pos)
