@@ -27,8 +27,17 @@ ARRAYS = {
 }
 FAMILY = "tileir{compute-capability=sm_90}"
 
+ROWS = np.ones((4, 8), np.float32)
+
+
+def scale() -> tileas.Kernel:
+    return tileas.compile(RING, function="scale", target="sm_90", check=False, cache=False)
+
+
 RESULTS: dict[str, Callable[[], Tabular]] = {
     "check": lambda: tileas.check(tileas.parse(RACE)),
+    "compile": lambda: scale(),
+    "kernel.run": lambda: scale().run(ROWS, np.zeros((4, 8), np.float32), 4, device="machine"),
     "explain": lambda: tileas.explain(tileas.parse(GEMM), FAMILY),
     "layout": lambda: tileas.layout("smem, swizzle<128>"),
     "passes": tileas.passes,
@@ -43,7 +52,7 @@ RESULTS: dict[str, Callable[[], Tabular]] = {
 }
 FUNCTIONS = {"opt": "transform", "waits": "tokens"}
 """What a command is called in Python, where its name is another."""
-FOR_TERMINALS = ("cache", "course", "gui")
+FOR_TERMINALS = ("cache", "course", "explain-error", "gui", "new")
 """The commands that a script has no use for."""
 
 
@@ -73,13 +82,13 @@ def test_without_pandas_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_kernel_and_its_run_are_tables() -> None:
-    kernel = tileas.compile(RING, function="scale", target="sm_90", check=False, cache=False)
+    kernel = scale()
     assert [row["parameter"] for row in kernel.rows()] == ["src", "src", "out", "out", "n"]
     assert kernel.to_dict()["target"] == "sm_90"
-    src, out = np.ones((4, 8), np.float32), np.zeros((4, 8), np.float32)
-    run = kernel.run(src, out, 4, device="machine")
+    out = np.zeros((4, 8), np.float32)
+    run = kernel.run(ROWS, out, 4, device="machine")
     assert [(row["array"], row["most"]) for row in run.rows()] == [("src", 1.0), ("out", 2.0)]
-    assert run.to_dict()["arrays"]["out"] == (2 * src).tolist()
+    assert run.to_dict()["arrays"]["out"] == (2 * ROWS).tolist()
 
 
 # The commands ---------------------------------------------------------------------------------------------------------

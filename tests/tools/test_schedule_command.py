@@ -46,9 +46,12 @@ def test_pictures_and_data_agree_with_the_report(tmp_path: Path) -> None:
     assert "<pre>" in (tmp_path / "s.html").read_text()
 
 
-def test_heuristic_and_proven_stand_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
-    assert schedule(EXAMPLE, "--strategy", "exact") == 0
+def test_heuristic_and_proven_stand_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert schedule(EXAMPLE, "--strategy", "exact", "-o", tmp_path / "s.json") == 0
     lines = capsys.readouterr().out.splitlines()
+    assert any(line.endswith(": II = 530 (exact), 3 stages") for line in lines)
+    (loop,) = json.loads((tmp_path / "s.json").read_text())["loops"]
+    assert loop["strategy"] == "exact"
     assert any(
         line.startswith("  exact: heuristic 530, proven optimum 530; II = 530 (proven: cycle ") for line in lines
     )

@@ -179,7 +179,13 @@ def test_the_trace_shows_every_slot(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("strategy", "found"),
-    [("serial", "serial"), ("fast", "fast"), ("cost-based", "cost-based"), ("default", "cost-based")],
+    [
+        ("serial", "serial"),
+        ("fast", "fast"),
+        ("cost-based", "cost-based"),
+        ("default", "cost-based"),
+        ("exact", "exact"),
+    ],
 )
 def test_the_strategy_is_the_one_that_was_asked_for(strategy: str, found: str) -> None:
     entries = schedule_of(after(GEMM, f"{prepared()},{scheduled(more=f' strategy={strategy}')}"))

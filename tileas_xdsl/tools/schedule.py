@@ -21,10 +21,11 @@ from xdsl.passes import PassPipeline
 from xdsl.universe import Universe
 from xdsl.utils.exceptions import ArgSpecParseError, PassFailedException
 
+from tileas_xdsl.scheduling.modulo.schedule import EXACT
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.inputs import full_context, read_module
 from tileas_xdsl.tools.output_files import write_text
-from tileas_xdsl.transforms.tileas.generate_schedule import EXACT, STRATEGIES, GenerateSchedulePass, plan_module
+from tileas_xdsl.transforms.tileas.generate_schedule import STRATEGIES, GenerateSchedulePass, plan_module
 from tileas_xdsl.transforms.tileas.generate_schedule.exact import AGENTS
 from tileas_xdsl.views.schedule import Schedules, ShownSchedule, schedule_html, schedule_json, schedule_svg
 

@@ -87,7 +87,7 @@ def schedule_text(shown: ShownSchedule) -> list[str]:
     result = shown.schedule
     bounds = ", ".join(f"{bound.name} {bound.value}" for bound in result.bounds.all)
     lines = [
-        f"{shown.place}: II = {result.ii} ({result.strategy.value}), {result.peeled_stages} stages",
+        f"{shown.place}: II = {result.ii} ({result.strategy_name}), {result.peeled_stages} stages",
         f"  bounds: {bounds}",
         f"  binds: {result.bounds.binding.name}, {result.bounds.binding.reason}",
     ]
@@ -214,7 +214,7 @@ def schedule_data(shown: Sequence[ShownSchedule]) -> dict[str, Any]:
             "place": loop.place,
             "ii": loop.schedule.ii,
             "stages": loop.schedule.peeled_stages,
-            "strategy": loop.schedule.strategy.value,
+            "strategy": loop.schedule.strategy_name,
             "bounds": {
                 bound.name: {"value": bound.value, "reason": bound.reason} for bound in loop.schedule.bounds.all
             },

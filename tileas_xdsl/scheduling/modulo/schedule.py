@@ -28,6 +28,10 @@ class Strategy(Enum):
     DEFAULT = "default"
 
 
+EXACT = "exact"
+"""What options call the exact scheduler, which is ours and improves the schedule of another strategy."""
+
+
 @dataclass(frozen=True)
 class IntervalProof:
     """What the exact scheduler has shown of the initiation interval."""
@@ -65,6 +69,11 @@ class ModuloSchedule:
     """Where the budget of memory limits the copies of the rings, and so the overlap: by how many bytes."""
     proof: IntervalProof | None = None
     """Where the exact scheduler was asked."""
+
+    @property
+    def strategy_name(self) -> str:
+        """What found the schedule, as options call it."""
+        return self.strategy.value if self.proof is None else EXACT
 
     @cached_property
     def start_of(self) -> dict[int, int]:

@@ -33,7 +33,7 @@ from tileas_xdsl.scheduling.exact.solver import SolverMissing
 from tileas_xdsl.scheduling.loaded_schedules import in_time_under_load
 from tileas_xdsl.scheduling.loop_problem import LoopProblem, PipelineTurns, loop_problem
 from tileas_xdsl.scheduling.modulo.distances import DependenceCycleError
-from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule, Strategy
+from tileas_xdsl.scheduling.modulo.schedule import EXACT, ModuloSchedule, Strategy
 from tileas_xdsl.scheduling.modulo.search import ROUNDS, InfeasibleError, SearchLimits, schedule
 from tileas_xdsl.scheduling.register_tiles import TilesInRegisters, warps_of
 from tileas_xdsl.scheduling.schedules_in_registers import fitting
@@ -49,7 +49,6 @@ SCHEDULE, DEPTH = "nv_tileas.schedule", "nv_tileas.depth"
 WARPGROUP = 4
 """Warps."""
 
-EXACT = "exact"
 
 NONE = Strategy.NONE.value
 NO_PIPELINE = DictionaryAttr({"strategy": StringAttr(NONE)})
@@ -324,7 +323,7 @@ def described(found: ScheduledLoop) -> DictionaryAttr:
     """What later passes and people ask of a schedule as a whole."""
     result = found.schedule
     entries: dict[str, Attribute] = {
-        "strategy": StringAttr(result.strategy.value),
+        "strategy": StringAttr(result.strategy_name),
         "ii": IntegerAttr(result.ii, i32),
         "mii": IntegerAttr(result.bounds.mii, i32),
         "bound": StringAttr(result.bounds.binding.name),
