@@ -43,6 +43,7 @@ from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.diagnostics import location_of
 from tileas_xdsl.dialects.async_queue import CommitOp
 from tileas_xdsl.interfaces import GroupTokenOpInterface
+from tileas_xdsl.targets.engines import Engine
 
 Token = SSAValue | Operation
 """What names a group: the value that a commit returns, or the commit itself, for the group that it made last."""
@@ -232,7 +233,7 @@ def _has_token_type(value: SSAValue) -> bool:
 
 # Commits ------------------------------------------------------------------------------------------------------------
 
-DEVICE_QUEUE = "cp.async"
+DEVICE_QUEUE = Engine.CP_ASYNC
 """The one queue that all groups of `nvgpu` are in."""
 
 

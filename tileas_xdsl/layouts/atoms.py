@@ -23,6 +23,7 @@ from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.layouts.memory import OFFSET, SWIZZLES, row_major, swizzled
 from tileas_xdsl.targets.chips import Feature, can, nearest_older
+from tileas_xdsl.targets.engines import Family
 
 VECTOR_BYTES = 16
 """The most that one lane accesses at once."""
@@ -36,7 +37,7 @@ MOST_AXES, MOST_ELEMENTS, INNER_BYTES = 5, 256, 16
 SWIZZLED_BYTES = 128
 """A swizzle permutes chunks within so many bytes, all banks of shared memory: a box that has one is a multiple."""
 
-TIERS = {"ldg": (70, 90), "stg": (70, 90), "cp_async": (80,), "tma_load": (90,), "tma_store": (90,)}
+TIERS = {"ldg": (70, 90), "stg": (70, 90), Family.CP_ASYNC: (80,), "tma_load": (90,), "tma_store": (90,)}
 """Family -> the compute capabilities after which its instructions are named, oldest first."""
 
 
@@ -63,7 +64,7 @@ class CopyAtom:
     def label(self, capability: int, element: str) -> str:
         """The name of the atom on a target: `sm90_tma_load_2d_f16`."""
         tier = nearest_older(capability, TIERS[self.family])
-        size = f"{len(self.box)}d" if self.box else str(self.width * (1 if self.family == "cp_async" else 8))
+        size = f"{len(self.box)}d" if self.box else str(self.width * (1 if self.family == Family.CP_ASYNC else 8))
         return f"sm{tier}_{self.family}_{size}_{element}"
 
 
@@ -185,7 +186,7 @@ def _asynchronous(transfer: Transfer) -> Iterator[CopyAtom]:
         return
     for width in CP_ASYNC_BYTES:
         if width <= transfer.vector:
-            yield CopyAtom("cp_async", width, (), transfer.wavefronts)
+            yield CopyAtom(Family.CP_ASYNC, width, (), transfer.wavefronts)
 
 
 def _boxes(family: str, transfer: Transfer) -> Iterator[CopyAtom]:

@@ -28,6 +28,7 @@ from tileas_xdsl.layouts.linear import LinearLayout, dims
 from tileas_xdsl.layouts.memory import OFFSET, SWIZZLES, check_memory, from_cute, row_major, swizzled
 from tileas_xdsl.layouts.tensor_memory import HALF_WARP_BIT, LANES
 from tileas_xdsl.layouts.terms import Arguments, Term, Value, bases, frozen, number, numbers, word
+from tileas_xdsl.targets.engines import Family
 
 MMA_SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 
@@ -142,7 +143,7 @@ class Mma(LayoutForm):
 
     def term(self) -> Term:
         warps: Value = self.warps[0] if self.warps[1] == 1 else self.warps
-        return Term("mma", (Term(str(self.shape)),), frozen({"operand": Term(self.operand), "warps": warps}))
+        return Term(Family.MMA, (Term(str(self.shape)),), frozen({"operand": Term(self.operand), "warps": warps}))
 
     def bits(self, shape: Sequence[int], element_bits: int) -> LinearLayout:
         if len(shape) != 2:
@@ -293,7 +294,7 @@ READERS: Mapping[str, Callable[[Arguments], LayoutForm]] = {
     "row_major": _row_major,
     "cute": _cute,
     "datapath": _datapath,
-    "mma": _mma,
+    Family.MMA: _mma,
     "blocked": _blocked,
     "slice": _slice,
     "linear": _linear,

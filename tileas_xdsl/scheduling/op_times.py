@@ -49,6 +49,7 @@ from tileas_xdsl.dialects.scalars import is_number, packed_bits
 from tileas_xdsl.dialects.tiles.traits import is_view
 from tileas_xdsl.interfaces import EffectResource
 from tileas_xdsl.targets.cycles import TimingTable
+from tileas_xdsl.targets.engines import Engine
 from tileas_xdsl.targets.machine_model import MachineModel, SlotUse
 from tileas_xdsl.targets.machine_models import AGENT
 
@@ -239,7 +240,7 @@ def _produce(op: ProduceOp, table: TimingTable) -> OpTime:
     if not isinstance(op, ProduceOneAsyncOp):
         return OpTime(signals).then(_inside(op, table)).then(_slot_write(op, table) if steps.moves else OpTime())
     scalars = _sum(OpTime(_scalars(inner, table)) for inner in op.walk() if inner is not op)
-    engine = op.producer_kind.data if op.producer_kind is not None else "tma"
+    engine = op.producer_kind.data if op.producer_kind is not None else Engine.TMA
     rate = table.copy_rate(engine)
     busy = rate.occupancy(_payload_bytes(op))
     agent = signals + scalars.agent + table.instruction
@@ -289,7 +290,7 @@ def _published_time(op: Operation, model: MachineModel) -> OpTime:
 def op_class(op: Operation) -> str:
     """The class under which the published model has a vector for `op`."""
     if isinstance(op, ProduceOneAsyncOp):
-        return "tma_load" if op.producer_kind is None or op.producer_kind.data == "tma" else "shared_write"
+        return "tma_load" if op.producer_kind is None or op.producer_kind.data == Engine.TMA else "shared_write"
     if isinstance(op, AsyncDotOp) or costs_of(op) is Costs.PRODUCT:
         return "product"
     if isinstance(op, ClassifiedOp | AsyncWaitOp | FutureWaitOp):

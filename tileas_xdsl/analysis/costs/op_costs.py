@@ -36,8 +36,9 @@ from tileas_xdsl.layouts.distributed import WARP
 from tileas_xdsl.layouts.moves import is_memory
 from tileas_xdsl.layouts.staging import conflicts
 from tileas_xdsl.targets.cycles import TimingTable
+from tileas_xdsl.targets.engines import Engine
 
-TENSOR_CORE = "tensor core"
+TENSOR_CORE = Engine.TENSOR_CORE
 LOAD_STORE = "load/store"
 SHARED_MEMORY = "shared memory"
 

@@ -17,8 +17,9 @@ from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import PipelineYieldOp
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, CopyOp
 from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaLoadOp
+from tileas_xdsl.targets.engines import Engine
 
-TMA = "tma"
+TMA = Engine.TMA
 """What `producer_kind` says where TMA fills it."""
 
 

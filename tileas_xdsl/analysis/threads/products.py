@@ -17,9 +17,10 @@ from tileas_xdsl.dialects.nv_tileas.layout import form_of, layout_of
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, CreateNoneOp
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
 from tileas_xdsl.layouts.forms import Mma
+from tileas_xdsl.targets.engines import Engine
 
 Product = DotOp | AsyncDotOp
-QUEUE = "wgmma"
+QUEUE = Engine.WGMMA
 
 
 def is_of_warpgroup(op: Product) -> bool:

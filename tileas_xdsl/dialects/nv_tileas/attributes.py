@@ -38,6 +38,7 @@ from tileas_xdsl.dialects.tiles.policies import (
     PaddingValue,
     RmwMode,
 )
+from tileas_xdsl.targets.engines import Family
 
 
 class AtomFamily(StrEnum):
@@ -58,7 +59,7 @@ FAMILY_PREFIXES = {
     "tma_redg": AtomFamily.TMA_REDG,
     "tma_reduce": AtomFamily.TMA_REDG,
     "ldgsts": AtomFamily.LDGSTS,
-    "cp_async": AtomFamily.LDGSTS,
+    Family.CP_ASYNC: AtomFamily.LDGSTS,
     "simt_async_copy": AtomFamily.LDGSTS,
     "ldg": AtomFamily.LDG,
     "stg": AtomFamily.STG,

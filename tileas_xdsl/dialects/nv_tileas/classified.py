@@ -51,13 +51,14 @@ from tileas_xdsl.interfaces import (
     SideOrder,
     TokenWait,
 )
+from tileas_xdsl.targets.engines import Engine
 
 PIPELINE_YIELD = "nv_tileas.async.pipeline.yield"
 
 TAKES, GIVES = ("take",), ("give",)
 """The step of its side that an op does: it takes a stage (acquire, wait), or gives one up (commit, release)."""
 
-PRODUCER_KINDS = ("tma", "async_copy", "sync")
+PRODUCER_KINDS = (Engine.TMA, "async_copy", "sync")
 """Instruction families that fill a stage; what `producer_kind` may say."""
 
 

@@ -19,6 +19,8 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.mlir_lexer import PunctuationSpelling
 
+from tileas_xdsl.targets.engines import Family
+
 OPENING: tuple[PunctuationSpelling, ...] = ("{", "[", "(", "<")
 CLOSING: tuple[PunctuationSpelling, ...] = ("}", "]", ")", ">")
 BETWEEN: tuple[PunctuationSpelling, ...] = ("=", ",", ":", "->", "-", "*", "?", "+")
@@ -124,9 +126,9 @@ TTG_ENCODINGS = tuple(
             "generic_linear": "linear",
             "slice": "",
             "dot_op": "",
-            "nvidia_mma": "mma",
-            "amd_mfma": "mma",
-            "amd_wmma": "mma",
+            "nvidia_mma": Family.MMA,
+            "amd_mfma": Family.MMA,
+            "amd_wmma": Family.MMA,
             "swizzled_shared": "shared",
             "nvmma_shared": "shared",
             "padded_shared": "shared",

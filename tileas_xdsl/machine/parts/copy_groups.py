@@ -36,8 +36,9 @@ from tileas_xdsl.machine.parts.barriers import (
 )
 from tileas_xdsl.machine.parts.divergence import rests_on_own_copies
 from tileas_xdsl.machine.parts.placed_barriers import PlacedBarrier
+from tileas_xdsl.targets.engines import Engine
 
-CP_ASYNC = "cp.async"
+CP_ASYNC = Engine.CP_ASYNC
 """The family of copies from global to shared memory through the generic proxy, and the engine that makes them."""
 
 

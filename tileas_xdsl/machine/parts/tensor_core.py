@@ -40,8 +40,9 @@ from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
 from tileas_xdsl.machine.core.happens_before import Proxy, after_sync
 from tileas_xdsl.machine.core.state import Canvas, OwnPart
 from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.targets.engines import Engine
 
-TENSOR_CORE = "tensor core"
+TENSOR_CORE = Engine.TENSOR_CORE
 
 
 # In the order of issue -----------------------------------------------------------------------------------------------

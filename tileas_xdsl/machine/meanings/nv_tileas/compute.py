@@ -27,6 +27,7 @@ from tileas_xdsl.machine.tiles.lanes import reduced, scanned
 from tileas_xdsl.machine.tiles.numerics import element_of
 from tileas_xdsl.machine.tiles.products import Factor, Scales, is_signed, product
 from tileas_xdsl.machine.tiles.tiles import computes, fresh_storage, tile_shape, write_tile
+from tileas_xdsl.targets.engines import Engine
 
 
 def _multiplied(op: compute.AbstractDotOp, a: Any, b: Any, c: Any, extras: Sequence[Any]) -> Any:
@@ -101,7 +102,7 @@ def _async_dot(agent: Agent, op: compute.AsyncDotOp, *operands: Any) -> tuple[Vi
         fetch,
         deliver,
         label=label,
-        engine="tensor core",
+        engine=Engine.TENSOR_CORE,
         dependencies=[] if before is None else [before],
     )
     latest[accumulator.base] = done.event

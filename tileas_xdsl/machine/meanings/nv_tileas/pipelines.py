@@ -59,6 +59,7 @@ from tileas_xdsl.machine.parts import rings
 from tileas_xdsl.machine.parts.barriers import promise_arrival
 from tileas_xdsl.machine.parts.rings import OpenStages, Payload, Ring, Rings, StageIndex, StageToken
 from tileas_xdsl.machine.parts.tasks import fork_and_join, inherited
+from tileas_xdsl.targets.engines import Engine
 
 terminators(PipelineYieldOp, may_move=EVERY_OPERAND)
 
@@ -344,7 +345,7 @@ def _fill_from_write(agent: Agent, op: ProducerWriteOp, ring: Ring, k: int, valu
 
 def _engine(op: ProduceOp) -> str:
     """The engine of the asynchronous write of `op`: its producer kind, TMA by default."""
-    return op.producer_kind.data if op.producer_kind is not None else "tma"
+    return op.producer_kind.data if op.producer_kind is not None else Engine.TMA
 
 
 def _stage_in_hand(agent: Agent, op: Operation, ring: Ring, token: StageToken, stage: Any) -> int:

@@ -36,6 +36,7 @@ from tileas_xdsl.machine.tiles.pointers import Pointer
 from tileas_xdsl.machine.tiles.tensor_maps import bind_map, described, map_of_argument
 from tileas_xdsl.machine.tiles.tiled_views import Descriptor, Lanes, TiledView, TileWindow, assembled
 from tileas_xdsl.machine.tiles.tiles import retyped, storage_of, tile_shape
+from tileas_xdsl.targets.engines import Engine
 
 
 @binds_type(MBarrierType.name)
@@ -99,7 +100,7 @@ def _tma_load(agent: Agent, op: tma.TiledTmaLoadOp, given: Any, destination: Any
         lambda: assembled(pieces, [machine.read(piece.view) for piece in pieces], lanes),
         lambda data: machine.write(target, retyped(data, target.shape, target.element, op)),
         label=f"the TMA load into '{target.base.name}'",
-        engine="tma",
+        engine=Engine.TMA,
     )
     for barrier in told:
         _count_bytes(agent, op, barrier, token, target.region.byte_count)
@@ -117,7 +118,7 @@ def _count_bytes(agent: Agent, op: Operation, barrier: PlacedBarrier, token: Sta
 @sync(tma.TiledTmaStoreOp, may_move=("coords",), indexes=(("coords", "descriptor"),))
 def _tma_store(agent: Agent, op: tma.TiledTmaStoreOp, given: Any, source: Any, *coordinates: Any) -> StageToken:
     window = _window(agent, op, _descriptor(agent, op, given), coordinates, op.source.type)
-    return store_later(agent, op, window.pieces(), whole_array(op, source), (), engine="tma")
+    return store_later(agent, op, window.pieces(), whole_array(op, source), (), engine=Engine.TMA)
 
 
 refused(

@@ -24,6 +24,7 @@ from tileas_xdsl.machine.parts.barrier_lives import check_init_fence, note_signa
 from tileas_xdsl.machine.parts.barriers import promise_bytes
 from tileas_xdsl.machine.parts.copy_groups import commit_copies, copy_groups, wait_for_own_copies
 from tileas_xdsl.machine.parts.placed_barriers import PlacedBarrier
+from tileas_xdsl.targets.engines import Engine
 
 BULK_READS, BULK = "bulk reads", "bulk"
 """Families of groups: the readings of stores, and the stores."""
@@ -41,7 +42,7 @@ def start_load(
 ) -> None:
     """Issue a copy of which `size` bytes for each thread arrive at `barrier` when it is complete; `move` does it."""
     check_init_fence(agent, op, barrier)
-    work = agent.issue(op, list(touches), move, label=f"{kind} of {size} bytes", engine="tma")
+    work = agent.issue(op, list(touches), move, label=f"{kind} of {size} bytes", engine=Engine.TMA)
     promise_bytes(agent, work, barrier.state, size * agent.threads)
     note_signal(barrier, work)
 
@@ -63,7 +64,7 @@ def start_store(
     take = (lambda: held.append(fetch())) if machine.with_data and fetch is not None else None
     deliver = (lambda: put(held.pop())) if machine.with_data and put is not None else None
     label = f"{kind} of {size} bytes"
-    read = agent.issue(op, list(readings), take, label=f"the reading of {label}", engine="tma")
+    read = agent.issue(op, list(readings), take, label=f"the reading of {label}", engine=Engine.TMA)
     behind = [machine.event_of(read, "the source is read")]
     written = agent.issue(op, list(writes), deliver, label=label, engine="memory", dependencies=behind)
     written.ends_with_grid = True

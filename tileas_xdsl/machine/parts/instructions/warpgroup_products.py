@@ -19,8 +19,9 @@ from tileas_xdsl.machine.core.standings import Request
 from tileas_xdsl.machine.parts.barriers import wait_for_queue
 from tileas_xdsl.machine.parts.copy_groups import commit_copies, copy_groups
 from tileas_xdsl.machine.parts.tensor_core import start_in_order
+from tileas_xdsl.targets.engines import Engine
 
-WGMMA = "wgmma"
+WGMMA = Engine.WGMMA
 """The family of these works among those that are waited for by groups."""
 
 

@@ -24,6 +24,7 @@ from tileas_xdsl.readers.ptx.instructions.rows import Call, Row
 from tileas_xdsl.readers.ptx.instructions.synchronization import number_in
 from tileas_xdsl.readers.ptx.operands import Address
 from tileas_xdsl.readers.ptx.steps import Operand, Step
+from tileas_xdsl.targets.engines import Engine
 
 L2 = "L2::cache_hint L2::64B L2::128B L2::256B"
 DIMENSIONS = "1d 2d 3d 4d 5d"
@@ -36,7 +37,7 @@ def _copied(builder: Builder, call: Call) -> None:
     def make(e: Emission, step: Step) -> None:
         e.add(cp_async.CpAsyncOp(e.shared(step.operands[0]), e.global_memory(), size, modifier))
 
-    builder.act("cp.async", make, [builder.address(call[0])])
+    builder.act(Engine.CP_ASYNC, make, [builder.address(call[0])])
 
 
 def _committed(builder: Builder, _call: Call) -> None:
@@ -194,7 +195,7 @@ COPIES: tuple[Row, ...] = (
     Row("cp.async.commit_group", "", "", _committed, acts=True),
     Row("cp.async.wait_group", "a", "", _waited, acts=True),
     Row("cp.async.wait_all", "", "", _waited_for_all, acts=True),
-    Row("cp.async", "m m a b? c?", f"ca cg shared shared::cta global {L2}", _copied, acts=True, needs="ca cg"),
+    Row(Engine.CP_ASYNC, "m m a b? c?", f"ca cg shared shared::cta global {L2}", _copied, acts=True, needs="ca cg"),
     Row("cp.async.bulk.commit_group", "", "", _bulk_committed, acts=True),
     Row("cp.async.bulk.wait_group", "a", "read", _bulk_waited, acts=True),
     Row(

@@ -38,6 +38,7 @@ from tileas_xdsl.readers.ptx.instructions.rows import Becomes, Call, Row
 from tileas_xdsl.readers.ptx.instructions.synchronization import number_in
 from tileas_xdsl.readers.ptx.operands import Address, Number, Vector, parts_of
 from tileas_xdsl.readers.ptx.steps import Step
+from tileas_xdsl.targets.engines import Engine
 
 # wgmma ----------------------------------------------------------------------------------------------------------------
 
@@ -87,7 +88,7 @@ def _multiplied(builder: Builder, call: Call) -> None:
             e.give(step, [op.results[0]])
 
     filled = [] if owner is None else [owner]
-    builder.act("wgmma", make, [*descriptors, *filled], results=filled)
+    builder.act(Engine.WGMMA, make, [*descriptors, *filled], results=filled)
     if owner is not None:
         builder.forget(owner)
 

@@ -22,18 +22,25 @@ from tileas_xdsl.dialects.tiles.types import element_type_of
 from tileas_xdsl.layouts.atoms import VECTOR_BYTES, CopyAtom, Transfer, best, into_shared, out_of_shared, vectors
 from tileas_xdsl.layouts.distributed import WARP_SIZE
 from tileas_xdsl.layouts.errors import LayoutError
+from tileas_xdsl.targets.engines import Engine, Family
 from tileas_xdsl.transforms.tileas.assign_load_store_layouts.accesses import Access, access_of
 from tileas_xdsl.transforms.tileas.prepare_for_scheduling.atoms import TMA, pads_for_tma
 
 NO_COMMON_KIND = " can not find common memKind among pipeline alias group\n"
 """What TileAS says, byte for byte: the blank in front and the line break belong to it."""
 
-KINDS = {"tma_load": "tma", "tma_store": "tma", "cp_async": "cp.async", "ldg": "registers", "stg": "registers"}
+KINDS = {
+    "tma_load": Engine.TMA,
+    "tma_store": Engine.TMA,
+    Family.CP_ASYNC: Engine.CP_ASYNC,
+    "ldg": "registers",
+    "stg": "registers",
+}
 """Family -> how the tile travels, and its arrival is counted."""
 
 BOUND_KINDS = {
-    AtomFamily.TMA_LOAD: "tma",
-    AtomFamily.LDGSTS: "cp.async",
+    AtomFamily.TMA_LOAD: Engine.TMA,
+    AtomFamily.LDGSTS: Engine.CP_ASYNC,
     AtomFamily.LDG: "registers",
     AtomFamily.UNKNOWN_COPY: "registers",
 }
@@ -204,7 +211,7 @@ def _tell_of_detour(access: Access, atom: CopyAtom, known: Known, choice: Choice
     if atom.family != "ldg" or access.atom is not None or not access.in_rows:
         return
     better = into_shared(_transfer(access, known, VECTOR_BYTES))
-    if any(other.family == "cp_async" for other in better):
+    if any(other.family == Family.CP_ASYNC for other in better):
         message = "goes through registers: rows of the array do not begin at multiples of 4 bytes, as cp.async needs"
         choice.remarks.append((access.op, message, "pad the rows of the array to a multiple of 16 bytes"))
 

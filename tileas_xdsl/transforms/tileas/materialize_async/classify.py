@@ -36,8 +36,9 @@ from tileas_xdsl.dialects.nv_tileas.verification import space_of
 from tileas_xdsl.dialects.tiles.traits import names_bytes_of_operand
 from tileas_xdsl.dialects.upstream_arithmetic import ON_TILES, is_of
 from tileas_xdsl.interfaces import LoopLikeOpInterface
+from tileas_xdsl.targets.engines import Engine
 
-TMA, ASYNC_COPY, SYNC = "tma", "async_copy", "sync"
+TMA, ASYNC_COPY, SYNC = Engine.TMA, "async_copy", "sync"
 """The instruction families, as `producer_kind` names them."""
 
 TILED_LOADS = (memory.TiledLoadOp, tileas_memory.TiledLoadOp)

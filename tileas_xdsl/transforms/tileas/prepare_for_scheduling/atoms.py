@@ -20,10 +20,11 @@ from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
 from tileas_xdsl.dialects.scalars import packed_bits
 from tileas_xdsl.dialects.tiles.types import extents
 from tileas_xdsl.layouts.atoms import fits_in_boxes
+from tileas_xdsl.targets.engines import Engine
 from tileas_xdsl.targets.machine_model import MachineModel
 from tileas_xdsl.transforms.tileas.compact_stages import tiles_into
 
-TMA, ASYNC_COPY = "tma", "async_copy"
+TMA, ASYNC_COPY = Engine.TMA, "async_copy"
 
 TMA_PADDINGS = ("zero", "nan")
 

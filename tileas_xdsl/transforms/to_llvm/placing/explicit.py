@@ -23,10 +23,11 @@ from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.memory import AsyncTiledLoadOp
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, CopyOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
+from tileas_xdsl.targets.engines import Family
 from tileas_xdsl.transforms.to_llvm.tiles.register_products import takes_registers
 from tileas_xdsl.transforms.to_llvm.tiles.staged import no_staging, staged_tile
 
-BY_CP_ASYNC = "cp_async"
+BY_CP_ASYNC = Family.CP_ASYNC
 """The atom of a load by threads that says no other."""
 
 
