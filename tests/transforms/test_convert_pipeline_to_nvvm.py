@@ -39,7 +39,7 @@ from tileas_xdsl.dialects.nvvm import barrier, cp_async, mbarrier
 from tileas_xdsl.dialects.nvvm.fence import FenceProxyOp
 from tileas_xdsl.dialects.nvvm.registers import SetMaxRegisterOp
 from tileas_xdsl.machine.running import run
-from tileas_xdsl.transforms.to_llvm.convert_pipeline_to_nvvm import ConvertPipelineToNVVMPass
+from tileas_xdsl.transforms.to_llvm.pipelines import ConvertPipelineToNVVMPass
 
 AUS, AWS = "unspecialize", "warp-specialize"
 TARGETS = ("sm_80", "sm_90a")

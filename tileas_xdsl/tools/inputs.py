@@ -123,7 +123,7 @@ def read_text(path: str) -> str:
             return text_of_kernel(path)
     data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
     if data.startswith(TILE_IR):
-        from tileas_xdsl.tools.bytecode.text import text_of_bytecode
+        from tileas_xdsl.tools.bytecode import text_of_bytecode
 
         return text_of_bytecode(data, path)
     if data.startswith(MACHINE_CODE):

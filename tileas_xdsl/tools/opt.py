@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.out is None:
         sys.stdout.write(whole)
     elif arguments.out.endswith(BYTECODE):
-        from tileas_xdsl.tools.bytecode.output import write_bytecode
+        from tileas_xdsl.tools.bytecode import write_bytecode
 
         write_bytecode(arguments.out, modules)
     else:

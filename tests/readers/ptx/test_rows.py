@@ -12,8 +12,8 @@ import pytest
 from tests.readers.ptx.evaluation import M32, M64, computed
 from tests.readers.ptx.programs import module_of, ops_of, text_of
 from tileas_xdsl.readers.ptx.arithmetic import evaluated, signed
-from tileas_xdsl.readers.ptx.instructions import TABLE
 from tileas_xdsl.readers.ptx.launch import Launch, map_from_text
+from tileas_xdsl.readers.ptx.lowering import TABLE
 from tileas_xdsl.readers.ptx.operands import operands_of
 from tileas_xdsl.readers.ptx.parser import parse
 from tileas_xdsl.readers.ptx.steps import Constant, Step, Value

@@ -14,14 +14,19 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from tileas_xdsl.readers.ptx.instructions import TABLE
 from tileas_xdsl.readers.ptx.instructions.builder import Builder
-from tileas_xdsl.readers.ptx.instructions.computing import ONLY_COMPUTES, unknown_results
-from tileas_xdsl.readers.ptx.instructions.matrices import tuple_type
-from tileas_xdsl.readers.ptx.instructions.rows import Call, Row
+from tileas_xdsl.readers.ptx.instructions.computing import COMPUTING, ONLY_COMPUTES, unknown_results
+from tileas_xdsl.readers.ptx.instructions.copies import COPIES
+from tileas_xdsl.readers.ptx.instructions.matrices import MATRICES, tuple_type
+from tileas_xdsl.readers.ptx.instructions.memory import MEMORY
+from tileas_xdsl.readers.ptx.instructions.rows import Call, Row, Table
+from tileas_xdsl.readers.ptx.instructions.synchronization import SYNCHRONIZATION
 from tileas_xdsl.readers.ptx.operands import Group, Name, Vector, operands_of
 from tileas_xdsl.readers.ptx.steps import Block, Constant, Operand
 from tileas_xdsl.readers.ptx.syntax import Instruction, Label, PtxError, Register, Symbols
+
+TABLE = Table((*COMPUTING, *MEMORY, *SYNCHRONIZATION, *COPIES, *MATRICES))
+"""What each instruction of PTX becomes. What is in no row is refused by name."""
 
 BRANCHES = ("bra", "brx", "ret", "exit", "trap", "brkpt")
 HARMLESS_CALLS = ("vprintf", "malloc", "free", "__assertfail")

@@ -32,7 +32,7 @@ from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.dialects.array_numbers import ARGUMENTS, NAME, NUMBER
 from tileas_xdsl.dialects.cuda_tile.structure import EntryOp
 from tileas_xdsl.readers.tile_ir import read
-from tileas_xdsl.tools.bytecode.text import with_places
+from tileas_xdsl.tools.bytecode import with_places
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.python.executing import execute, quietly
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa import ConvertCudaTileToNvTileAAPass

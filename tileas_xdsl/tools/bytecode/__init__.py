@@ -1,1 +1,0 @@
-"""Files of bytecode of Tile IR, as the commands read and write them."""
