@@ -159,7 +159,7 @@ def _async_tiled_load(agent: Agent, op: memory.AsyncTiledLoadOp, *operands: Any)
     _refuse_offsets(op, given.group("offsets"))
     tokens, mask = given.group("token"), given.optional("mask")
     place = Place(view, coordinates, True, bounds_of(op.in_bounds))
-    token = load_later(agent, op, place, op.destination.type, destination, tokens, mask=mask)
+    token = load_later(agent, op, place, destination, tokens, mask=mask)
     if agent.code.fact(_arrives_behind_copies, enclosing_function(op) or op):
         copy_groups(agent, CP_ASYNC).uncommitted += token.event.source
     return token
@@ -175,23 +175,21 @@ def _async_load(agent: Agent, op: pointers.AsyncLoadOp, *operands: Any) -> Stage
     given = _Operands(op, operands)
     place, destination = Place(given.one(), (), False), given.one()
     mask, other, tokens = given.optional("mask"), given.optional("other"), given.group("token")
-    return load_later(agent, op, place, op.destination.type, destination, tokens, mask=mask, other=other)
+    return load_later(agent, op, place, destination, tokens, mask=mask, other=other)
 
 
 def load_later(
     agent: Agent,
-    op: Operation,
+    op: memory.AsyncTiledLoadOp | pointers.AsyncLoadOp,
     place: Place,
-    tile: Attribute,
     destination: Any,
     tokens: Sequence[Any],
     *,
     mask: Any = None,
     other: Any = None,
-    engine: str = "copy",
 ) -> StageToken:
     """Issue a load of the tile at `place` into `destination`; mask and fallback are read at issue."""
-    target = storage_of(destination, op)
+    target, tile = storage_of(destination, op), op.destination.type
     mask, other = read_tile(agent, mask, op), read_tile(agent, other, op)
     pieces = pieces_at(agent, op, place, tile, mask, reads=True)
     machine = agent.machine
@@ -204,7 +202,7 @@ def load_later(
         lambda: assembled(pieces, [machine.read(piece.view) for piece in pieces], lanes),
         lambda data: machine.write(target, retyped(data, target.shape, target.element, op)),
         label=f"the load into '{target.base.name}'",
-        engine=engine,
+        engine="copy",
         dependencies=[as_token(token).event for token in tokens],
     )
 
