@@ -350,8 +350,3 @@ def enclosing_function(op: Operation) -> Operation | None:
 def functions_in(module: Operation) -> list[Operation]:
     """Every function in `module`, in program order."""
     return [op for op in module.walk() if FunctionOpInterface.of(op) is not None]
-
-
-def entry_block(region: Region) -> Block | None:
-    """The first block of `region`, or None when the region is empty."""
-    return region.first_block

@@ -30,7 +30,7 @@ from tileas_xdsl.analysis.target import model_of_target, refuse_block_scaling
 from tileas_xdsl.dialects.async_queue_annotations import KEYS
 from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.names import PASSES, loaders
-from tileas_xdsl.targets.chips import LEAST_CHIP
+from tileas_xdsl.targets.chips import DEFAULT_NAME
 from tileas_xdsl.targets.machine_models import machine_model
 from tileas_xdsl.transforms.rewriting.choices import ChoosingPass
 
@@ -290,7 +290,7 @@ class TileIRPass(ChoosingPass):
 
     num_warps: int = field(default=4, metadata={"help": "number of warps"})
     num_ctas: int = field(default=1, metadata={"help": "number of ctas in a cga"})
-    compute_capability: str = field(default=LEAST_CHIP, metadata={"help": "compute capability"})
+    compute_capability: str = field(default=DEFAULT_NAME, metadata={"help": "compute capability"})
     opt_level: int = field(
         default=2,
         metadata={

@@ -17,8 +17,8 @@ from xdsl.dialects.builtin import CallSiteLoc, ModuleOp, NameLoc
 from xdsl.utils.exceptions import ParseError
 
 from tests.support.ir import ROOT, assert_round_trips, parse
+from tests.support.printed_ttgir import print_ttgir
 from tileas_xdsl.diagnostics import location_of
-from tileas_xdsl.dialects.triton.printing import print_ttgir
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.inputs import full_context, parse_module
 

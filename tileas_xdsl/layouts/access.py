@@ -22,7 +22,6 @@ from tileas_xdsl.layouts.linear import LinearLayout
 VECTOR_BITS = 128
 """The most that one lane loads or stores at once."""
 
-MATRIX_ROW_BITS = 128
 MATRICES = 4
 """The most matrices that one ldmatrix or stmatrix moves."""
 

@@ -74,9 +74,6 @@ def places_of(shape: TransferShape, steps: int, distance: int) -> tuple[NDArray[
     return rows, columns
 
 
-COPY_ROWS = {"128x256b": 128, "128x128b": 128, "64x128b": 64, "32x128b": 32}
-"""Shape of `tcgen05.cp` -> how many rows it copies."""
-
 WARPS_OF_PARTS = {
     "none": ((0,), (1,), (2,), (3,)),
     "warpx2_02_13": ((0, 2), (1, 3)),

@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from enum import Flag, auto
 
 NAME = re.compile(r"sm_(\d{2,3})[af]?")
-LEAST_CHIP = "sm_80"
-"""The first chip that copies asynchronously: what passes assume where neither the IR nor an option names a target."""
 
 
 class Feature(Flag):
@@ -135,11 +133,6 @@ def is_older(name: str, capability: int) -> bool:
 def can(capability: int, feature: Feature) -> bool:
     """Whether the chips of this capability have `feature`."""
     return feature in chip_of(capability).features
-
-
-def capabilities_with(feature: Feature) -> tuple[int, ...]:
-    """The compute capabilities whose chips have `feature`, older ones first."""
-    return tuple(capability for capability, chip in CHIPS.items() if feature in chip.features)
 
 
 def runs_on(target: str, capability: tuple[int, int]) -> tuple[bool, bool]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from tests.support.corpora import each
 from tests.support.random_problems import NOT_MONOTONE, random_problem
 from tests.support.second_solver import all_rows_say, z3_says
+from tests.support.self_timed import self_timed_period
 from tileas_xdsl.scheduling.exact.problem import ExactProblem
 from tileas_xdsl.scheduling.exact.result import ExactSchedule
 from tileas_xdsl.scheduling.exact.search import Limits, solve
-from tileas_xdsl.scheduling.exact.self_timed import self_timed_period
 
 QUICK = Limits(seconds=30, explain=False, phases=False)
 

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support import slot_kernels as kernels
 from tests.support.joint_kernels import gemm, hopper
+from tests.support.self_timed import self_timed_period
 from tileas_xdsl.scheduling.exact.problem import (
     NAMED,
     ComputeAgents,
@@ -28,7 +29,6 @@ from tileas_xdsl.scheduling.exact.problem import (
 from tileas_xdsl.scheduling.exact.result import ExactSchedule
 from tileas_xdsl.scheduling.exact.schedule import Schedule, Transfer
 from tileas_xdsl.scheduling.exact.search import Limits, solve
-from tileas_xdsl.scheduling.exact.self_timed import self_timed_period
 from tileas_xdsl.scheduling.exact.validate import validate
 from tileas_xdsl.targets.machine_model import SlotUse
 

@@ -44,12 +44,6 @@ class Growth:
         """The number of rounds from `trip_count` to `farthest`, rounded up."""
         return max(0, -(-(self.farthest - self.trip_count) // self.by))
 
-    @property
-    def rounds_to_target(self) -> int:
-        """The number of whole rounds from `trip_count` to the target, which must be known."""
-        assert self.target is not None
-        return max(0, (self.target - self.trip_count) // self.by)
-
 
 def overflows_at(op: Operation, value: Moving, type_: Attribute, growth: Growth) -> float:
     """

@@ -35,7 +35,7 @@ from xdsl.dialects.builtin import (
     i1,
     i32,
 )
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
     lazy_traits_def,
@@ -89,11 +89,6 @@ class FirstOperandIsNonAliasingQueue(OpTrait):
 
 
 # Regions of put and get ---------------------------------------------------------------------------
-
-
-def slot_block(op: PutOp | GetOp) -> Block | None:
-    """The block of a put or get in region form; None in the short form."""
-    return op.body.first_block
 
 
 def verify_slot_region(op: PutOp | GetOp, slot_types: Sequence[Attribute], yielded_types: Sequence[Attribute]) -> None:

@@ -70,7 +70,6 @@ MEANINGS: Mapping[str, Meaning] = {
     "min.s": Meaning(arith.MinSIOp, min, is_signed=True),
     "max.s": Meaning(arith.MaxSIOp, max, is_signed=True),
 }
-RESIZING = ("zext", "sext", "trunc")
 
 
 def evaluated(step: Step, values: list[int]) -> int | None:

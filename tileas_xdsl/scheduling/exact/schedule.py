@@ -202,11 +202,3 @@ def memory_of(problem: ExactProblem, schedule: Schedule, space: str) -> tuple[tu
 def bytes_of(problem: ExactProblem, schedule: Schedule, space: str) -> int:
     """The bytes of a space that rings and moved values take, with all copies."""
     return sum(size * copies for _, size, copies in memory_of(problem, schedule, space))
-
-
-def signals_of(problem: ExactProblem, agents: Sequence[int]) -> int:
-    """How many handshakes an iteration takes: dependences and releases of rings between agents."""
-    pairs = [(it.source, it.sink) for it in problem.dependences]
-    pairs += [(ring.writer, read.op) for ring in problem.rings for read in ring.readers]
-    places = problem.positions
-    return sum(agents[places[source]] != agents[places[sink]] for source, sink in pairs)

@@ -41,7 +41,7 @@ from tileas_xdsl.dialects.tiles.types import element_type_of
 from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.scheduling.loop_problem import payload_of
 from tileas_xdsl.scheduling.op_times import memory_space, tile_bytes
-from tileas_xdsl.targets.chips import LEAST_CHIP
+from tileas_xdsl.targets.chips import DEFAULT_NAME
 from tileas_xdsl.targets.machine_model import MachineModel
 
 BUFFER, DEPTH = "nv_tileas.buffer", "nv_tileas.depth"
@@ -114,7 +114,7 @@ class AssignBuffersPass(ModulePass):
 
     DESCRIPTION: ClassVar[str] = "Give the slots of every ring a place in memory and a named barrier"
 
-    compute_capability: str = field(default=LEAST_CHIP, metadata={"help": "the target, where the IR names none"})
+    compute_capability: str = field(default=DEFAULT_NAME, metadata={"help": "the target, where the IR names none"})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         errors = ErrorCollector()

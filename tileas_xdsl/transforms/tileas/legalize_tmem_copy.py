@@ -35,7 +35,7 @@ from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.layouts.forms import LinearBases
 from tileas_xdsl.layouts.moves import Move, tensor_move
 from tileas_xdsl.layouts.tensor_memory import Transfer, transfers
-from tileas_xdsl.targets.chips import LEAST_CHIP, Feature, can
+from tileas_xdsl.targets.chips import DEFAULT_NAME, Feature, can
 from tileas_xdsl.transforms.tileas.materialize_convert_layout.expand import VECTOR_BYTES, atom_of, expand
 from tileas_xdsl.transforms.tileas.materialize_convert_layout.query import Options, PlannedStep, abilities
 
@@ -90,7 +90,7 @@ class LegalizeTmemCopyPass(ModulePass):
 
     DESCRIPTION: ClassVar[str] = "Bind copies to and from tensor memory to tcgen05.ld and tcgen05.st"
 
-    compute_capability: str = field(default=LEAST_CHIP, metadata={"help": "compute capability"})
+    compute_capability: str = field(default=DEFAULT_NAME, metadata={"help": "compute capability"})
     num_warps: int = field(default=4, metadata={"help": "number of warps that copy a tile"})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -31,7 +31,7 @@ from tileas_xdsl.dialects.nv_tileas import control as nv_tileas
 from tileas_xdsl.dialects.nv_tileas.layout import layout_of
 from tileas_xdsl.dialects.tiles.functions import KernelFunction, TileFunction
 from tileas_xdsl.layouts.distributed import WARP
-from tileas_xdsl.targets.chips import LEAST_CHIP
+from tileas_xdsl.targets.chips import DEFAULT_NAME
 from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import BEFORE, undescribed
 from tileas_xdsl.transforms.to_llvm.tiles.values import LAYOUTS
 from tileas_xdsl.transforms.to_llvm.warps import (
@@ -73,7 +73,7 @@ class ConvertNvTileFuncToLLVMPass(ModulePass):
 
     name = "convert-nv-tile-func-to-llvm"
 
-    compute_capability: str = field(default=LEAST_CHIP, metadata={"help": "the target, where the IR names none"})
+    compute_capability: str = field(default=DEFAULT_NAME, metadata={"help": "the target, where the IR names none"})
     blocks: int = field(default=1, metadata={"help": "blocks that a multiprocessor holds, where a function says none"})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -51,7 +51,7 @@ from tileas_xdsl.diagnostics import op_name, refuse
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
-from tileas_xdsl.targets.chips import LEAST_CHIP
+from tileas_xdsl.targets.chips import DEFAULT_NAME
 from tileas_xdsl.transforms.to_llvm.placing.explicit import make_loads_explicit, stage_operands
 from tileas_xdsl.transforms.to_llvm.placing.slots_in_turn import drop_unread, take_turns
 
@@ -87,7 +87,7 @@ class PlaceTilesPass(ModulePass):
 
     name = "tileas-place-tiles"
 
-    compute_capability: str = field(default=LEAST_CHIP, metadata={"help": "the target, where the IR names none"})
+    compute_capability: str = field(default=DEFAULT_NAME, metadata={"help": "the target, where the IR names none"})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [each for each in op.ops if isinstance(each, func.FuncOp) and _has_tiles(each)]

@@ -27,7 +27,7 @@ from xdsl.utils.exceptions import PassFailedException
 
 from tileas_xdsl.analysis.target import capability_for
 from tileas_xdsl.interfaces import functions_in
-from tileas_xdsl.targets.chips import LEAST_CHIP
+from tileas_xdsl.targets.chips import DEFAULT_NAME
 from tileas_xdsl.transforms.tileas.assign_layouts.agreement import make_agree
 from tileas_xdsl.transforms.tileas.assign_layouts.products import anchor_products, widen_factors
 from tileas_xdsl.transforms.tileas.assign_layouts.reads import read_first
@@ -65,7 +65,7 @@ class AssignLayoutsPass(ModulePass):
 
     num_warps: int = field(default=4, metadata={"help": "number of warps that hold a tile"})
 
-    compute_capability: str = field(default=LEAST_CHIP, metadata={"help": "compute capability"})
+    compute_capability: str = field(default=DEFAULT_NAME, metadata={"help": "compute capability"})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.num_warps < 1 or self.num_warps & (self.num_warps - 1):

@@ -27,7 +27,7 @@ from xdsl.utils.exceptions import PassFailedException
 from tileas_xdsl.analysis.target import capability_for
 from tileas_xdsl.diagnostics import ErrorCollector, clear_status, mark_soft_failure, remark
 from tileas_xdsl.interfaces import functions_in
-from tileas_xdsl.targets.chips import LEAST_CHIP
+from tileas_xdsl.targets.chips import DEFAULT_NAME
 from tileas_xdsl.transforms.tileas.assign_load_store_layouts.groups import Known, choose
 from tileas_xdsl.transforms.tileas.assign_load_store_layouts.readers import refine
 
@@ -62,7 +62,7 @@ class AssignLoadStoreLayoutsPass(ModulePass):
 
     DESCRIPTION: ClassVar[str] = "Bind loads and stores to the instructions that move their tiles"
 
-    compute_capability: str = field(default=LEAST_CHIP, metadata={"help": "compute capability"})
+    compute_capability: str = field(default=DEFAULT_NAME, metadata={"help": "compute capability"})
     num_warps: int = field(default=4, metadata={"help": "number of warps that move a tile"})
     row_alignment: int = field(
         default=16, metadata={"help": "bytes of which rows of arrays begin at a multiple where types leave it open"}

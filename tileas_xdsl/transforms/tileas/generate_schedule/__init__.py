@@ -38,7 +38,7 @@ from tileas_xdsl.scheduling.modulo.search import ROUNDS, InfeasibleError, Search
 from tileas_xdsl.scheduling.register_tiles import TilesInRegisters, warps_of
 from tileas_xdsl.scheduling.schedules_in_registers import fitting
 from tileas_xdsl.scheduling.shared_loops import OneAgentError, tiles_of_agent
-from tileas_xdsl.targets.chips import LEAST_CHIP
+from tileas_xdsl.targets.chips import DEFAULT_NAME
 from tileas_xdsl.targets.machine_model import MachineModel
 from tileas_xdsl.targets.warps import WARP_GROUP, registers_each
 from tileas_xdsl.transforms.tileas.generate_schedule.strategy import LARGEST, strategy_of
@@ -114,7 +114,7 @@ class GenerateSchedulePass(ModulePass):
 
     DESCRIPTION: ClassVar[str] = "Decide when each op of a loop runs, and write it down as attributes"
 
-    compute_capability: str = field(default=LEAST_CHIP, metadata={"help": "the target, where the IR names none"})
+    compute_capability: str = field(default=DEFAULT_NAME, metadata={"help": "the target, where the IR names none"})
     strategy: str = field(
         default=Strategy.COST_BASED.value,
         metadata={

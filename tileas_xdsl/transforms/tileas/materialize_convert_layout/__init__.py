@@ -34,7 +34,7 @@ from tileas_xdsl.diagnostics import Diagnostic, ErrorCollector, Severity, clear_
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
 from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.layouts.conversion import LayoutPlan
-from tileas_xdsl.targets.chips import LEAST_CHIP
+from tileas_xdsl.targets.chips import DEFAULT_NAME
 from tileas_xdsl.transforms.tileas.materialize_convert_layout.expand import carried, expand, needs_carrier
 from tileas_xdsl.transforms.tileas.materialize_convert_layout.query import (
     Failure,
@@ -92,7 +92,7 @@ class MaterializeConvertLayoutPass(ModulePass):
         default=False, metadata={"help": "convert tiles of 4-, 6- and 8-bit floats as tiles of bytes"}
     )
 
-    compute_capability: str = field(default=LEAST_CHIP, metadata={"help": "compute capability"})
+    compute_capability: str = field(default=DEFAULT_NAME, metadata={"help": "compute capability"})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         errors = ErrorCollector()

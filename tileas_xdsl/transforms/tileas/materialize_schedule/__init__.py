@@ -48,7 +48,7 @@ from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
 from tileas_xdsl.layouts.distributed import WARP
 from tileas_xdsl.scheduling.agent_rings import NotInStepError
 from tileas_xdsl.scheduling.op_times import memory_space, tile_bytes
-from tileas_xdsl.targets.chips import LEAST_CHIP
+from tileas_xdsl.targets.chips import DEFAULT_NAME
 from tileas_xdsl.targets.warps import WARP_GROUP, block_warps
 from tileas_xdsl.transforms.loops.persistent_loop import is_persistent_loop
 from tileas_xdsl.transforms.tileas.assign_buffers import BUFFER, as_attribute, assigned_depth, plan_buffers
@@ -142,7 +142,7 @@ class MaterializeSchedulePass(ModulePass):
     DESCRIPTION: ClassVar[str] = "Meterialize the pipeline schedule to generate warp-specialized or unspecialized IR"
     """TileAS' own text, typo included (docs/verbatim.md)."""
 
-    compute_capability: str = field(default=LEAST_CHIP, metadata={"help": "the target, where the IR names none"})
+    compute_capability: str = field(default=DEFAULT_NAME, metadata={"help": "the target, where the IR names none"})
     use_AUS: bool = field(
         default=False,
         metadata={

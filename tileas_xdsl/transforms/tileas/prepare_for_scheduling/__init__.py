@@ -38,7 +38,7 @@ from tileas_xdsl.analysis.target import model_of_target
 from tileas_xdsl.dialects.nv_tileas.tokens import CreateNoneOp, ToAsyncOp, TokenToAsyncOp
 from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.scheduling.agent_loops import has_agents, loops_of_agents, takes_stages
-from tileas_xdsl.targets.chips import LEAST_CHIP
+from tileas_xdsl.targets.chips import DEFAULT_NAME
 from tileas_xdsl.targets.machine_model import MachineModel
 from tileas_xdsl.transforms.tileas.prepare_for_scheduling.atoms import choose_instructions
 from tileas_xdsl.transforms.tileas.prepare_for_scheduling.products import issue_products
@@ -86,7 +86,7 @@ class PrepareForSchedulingPass(ModulePass):
 
     DESCRIPTION: ClassVar[str] = "Bring loops into the form in which each step can be scheduled by itself"
 
-    compute_capability: str = field(default=LEAST_CHIP, metadata={"help": "the target, where the IR names none"})
+    compute_capability: str = field(default=DEFAULT_NAME, metadata={"help": "the target, where the IR names none"})
     async_products: bool = field(
         default=True,
         metadata={

@@ -33,7 +33,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from tileas_xdsl.targets.chips import LEAST_CHIP
+from tileas_xdsl.targets.chips import DEFAULT_NAME
 from tileas_xdsl.transforms.to_llvm.pipelines import rings, steps, structure
 from tileas_xdsl.transforms.to_llvm.pipelines.function import has_pipelines, lowered, refuse
 
@@ -80,7 +80,7 @@ class ConvertPipelineToNVVMPass(ModulePass):
 
     name = "convert-pipeline-to-nvvm"
 
-    compute_capability: str = field(default=LEAST_CHIP, metadata={"help": "the target, where the IR names none"})
+    compute_capability: str = field(default=DEFAULT_NAME, metadata={"help": "the target, where the IR names none"})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [each for each in op.ops if isinstance(each, func.FuncOp) and has_pipelines(each)]

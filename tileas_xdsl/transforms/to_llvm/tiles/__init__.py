@@ -36,7 +36,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.diagnostics import op_name
-from tileas_xdsl.targets.chips import LEAST_CHIP
+from tileas_xdsl.targets.chips import DEFAULT_NAME
 from tileas_xdsl.transforms.to_llvm.tiles import (
     agents,
     approximations,
@@ -95,7 +95,7 @@ class ConvertNvTileASToLLVMPass(ModulePass):
 
     name = "convert-nv-tileas-to-llvm"
 
-    compute_capability: str = field(default=LEAST_CHIP, metadata={"help": "the target, where the IR names none"})
+    compute_capability: str = field(default=DEFAULT_NAME, metadata={"help": "the target, where the IR names none"})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [each for each in op.ops if isinstance(each, func.FuncOp) and _has_tiles(each)]
