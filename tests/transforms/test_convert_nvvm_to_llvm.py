@@ -240,6 +240,24 @@ def test_a_product_is_the_instruction_that_mlir_writes(product: str) -> None:
     assert instruction_in(ours) == instruction_in(translated(text, "--convert-nvvm-to-llvm"))
 
 
+def test_a_descriptor_behind_another_one_is_made_next_to_its_product() -> None:
+    """LLVM adds no distance to the number of the slot: ptxas has the descriptors of several products at a time."""
+    product, accumulator = next(iter(PRODUCTS)), "!llvm.struct<(f32, f32, f32, f32)>"
+    text = f"""llvm.func @f(%a: i64, %b: i64, %c: {accumulator}) -> {accumulator} {{
+      %two = llvm.mlir.constant(2 : i64) : i64
+      %far = llvm.mlir.constant(128 : i64) : i64
+      %a2 = llvm.add %a, %two : i64
+      %b2 = llvm.add %b, %far : i64
+      %d = nvvm.wgmma.mma_async %a2, %b2, %c, {product} : {accumulator} -> {accumulator}
+      llvm.return %d : {accumulator}
+    }}"""
+    (line,) = [line for line in llvm_ir_of(run_passes(parse(text), PASS)).splitlines() if "mma_async" in line]
+    assert r"add.s64 descriptor_a, $4, 2;\0A" in line
+    assert r"add.s64 descriptor_b, $5, 128;\0A" in line
+    assert "{$0, $1, $2, $3}, descriptor_a, descriptor_b, p" in line
+    assert "i64 %a, i64 %b, " in line
+
+
 AGED = """llvm.func @f(%a: i64, %b: i64, %n: i32, %p: !llvm.ptr<1>) {
   %c0 = llvm.mlir.constant(0 : i32) : i32
   %c1 = llvm.mlir.constant(1 : i32) : i32

@@ -8,7 +8,10 @@ them before the wait; behind MLIR's translation it may.
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import f32, i32, i64
+from dataclasses import dataclass
+
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import IntegerAttr, f32, i32, i64
 from xdsl.dialects.llvm import LLVMStructType
 from xdsl.ir import SSAValue
 
@@ -49,8 +52,40 @@ def _product(op: wgmma.WgmmaMmaAsyncOp, emit: Emitter) -> SSAValue:
     assert isinstance(op.inouts.type, LLVMStructType)
     types = list(op.inouts.type.types)
     before = [emit.part(op.inouts, number, type_) for number, type_ in enumerate(types)]
-    inputs = [op.descriptor_a, op.descriptor_b, *before]
-    return emit.assembled(_instruction(op, len(types)), op.inouts.type, inputs, range(len(types)))
+    a, b = _Descriptor.of(op.descriptor_a), _Descriptor.of(op.descriptor_b)
+    inputs = [a.base, b.base, *before]
+    return emit.assembled(_instruction(op, len(types), (a, b)), op.inouts.type, inputs, range(len(types)))
+
+
+@dataclass(frozen=True)
+class _Descriptor:
+    """
+    A descriptor, and how far it is behind another one. The distance is added next to the instruction, so that LLVM
+    computes no descriptor of the number of its slot alone: ptxas would put each into the same registers, which the
+    instruction before has to have read first.
+    """
+
+    base: SSAValue
+    distance: int = 0
+
+    @staticmethod
+    def of(descriptor: SSAValue) -> _Descriptor:
+        """What a descriptor is made of."""
+        owner = descriptor.owner
+        if not isinstance(owner, llvm.AddOp) or not isinstance(owner.rhs.owner, llvm.ConstantOp):
+            return _Descriptor(descriptor)
+        distance = owner.rhs.owner.value
+        return (
+            _Descriptor(owner.lhs, distance.value.data)
+            if isinstance(distance, IntegerAttr)
+            else _Descriptor(descriptor)
+        )
+
+    def prepared(self, name: str, operand: str) -> tuple[str, str]:
+        """The lines in front of the instruction that make it, and how the instruction calls it."""
+        if not self.distance:
+            return "", operand
+        return f".reg .b64 {name};\nadd.s64 {name}, {operand}, {self.distance};\n", name
 
 
 @refusal(wgmma.WgmmaMmaAsyncOp)
@@ -64,7 +99,7 @@ def _other_registers(op: wgmma.WgmmaMmaAsyncOp) -> tuple[str, str] | None:
     return f"accumulates in registers of type '{found}'", f"make them {expected}{holds}"
 
 
-def _instruction(op: wgmma.WgmmaMmaAsyncOp, registers: int) -> str:
+def _instruction(op: wgmma.WgmmaMmaAsyncOp, registers: int, descriptors: tuple[_Descriptor, _Descriptor]) -> str:
     shape, a = op.shape, op.type_a.data
     types = ".".join(kind.data.value for kind in (op.type_d, op.type_a, op.type_b))
     name = f"wgmma.mma_async.sync.aligned.m{shape.m.data}n{shape.n.data}k{shape.k.data}.{types}"
@@ -73,10 +108,14 @@ def _instruction(op: wgmma.WgmmaMmaAsyncOp, registers: int) -> str:
     if op.satfinite is not None and op.satfinite.data is MMAIntOverflow.SATFINITE:
         name += ".satfinite"
     accumulator = ", ".join(f"${number}" for number in range(registers))
-    words = [f"{{{accumulator}}}", f"${registers}", f"${registers + 1}", "p"]
+    (make_a, left), (make_b, right) = (
+        each.prepared(f"descriptor_{name}", f"${registers + number}")
+        for number, (name, each) in enumerate(zip("ab", descriptors, strict=True))
+    )
+    words = [f"{{{accumulator}}}", left, right, "p"]
     if a not in INTEGERS:
         words += ["-1" if scale.data is WGMMAScaleIn.NEG else "1" for scale in (op.scale_a, op.scale_b)]
     if a in TRANSPOSABLE:
         words += [str(int(op.layout_a.data is MMALayout.COL)), str(int(op.layout_b.data is MMALayout.ROW))]
     adds = int(op.scale_d.data is WGMMAScaleOut.ONE)
-    return f"{{\n.reg .pred p;\nsetp.ne.b32 p, {adds}, 0;\n{name} {', '.join(words)};\n}}"
+    return f"{{\n{make_a}{make_b}.reg .pred p;\nsetp.ne.b32 p, {adds}, 0;\n{name} {', '.join(words)};\n}}"

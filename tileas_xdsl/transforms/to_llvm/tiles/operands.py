@@ -103,7 +103,8 @@ class Descriptors:
 
     Only the low word of one depends on where the tile lies: 14 bits of the address, and no sum of them and a distance
     is carried further. Of a slot that word is the one of the first slot, which is computed once, and a multiple of its
-    number: between two turns the tensor core waits for nothing longer than that.
+    number: between two turns the tensor core waits for nothing longer than that. Distances are added to the whole
+    descriptor: the assembler then has the next one in other registers while an instruction still reads its own.
     """
 
     def __init__(self, threads: Threads, matrix: Matrix, held: SharedTile, encode: Encoding = wgmma_descriptor) -> None:
@@ -111,14 +112,14 @@ class Descriptors:
         self._is_shared_out = encode is wgmma_descriptor
         self._high, low = divmod(matrix.constant(encode), 1 << WORD_BITS)
         if held.slot is None or held.slot[0].bytes % UNIT_BYTES:
-            self._first = self._low_word(held.pointer, low)
+            self._first = self._whole(self._low_word(held.pointer, low))
             return
         slots, number = held.slot
         key = Descriptors, slots.start, matrix
         first = threads.once(key, lambda: self._low_word(threads.at_shared(slots.start), low))
         assert first is not None
         behind = threads.compute(arith.MuliOp, number, slots.bytes >> UNIT)
-        self._first = threads.compute(arith.AddiOp, first, behind)
+        self._first = self._whole(threads.compute(arith.AddiOp, first, behind))
 
     def _low_word(self, pointer: SSAValue, low: int) -> SSAValue:
         """That of a tile at `pointer`: what it says besides, and the address."""
@@ -150,9 +151,11 @@ class Descriptors:
 
     def at(self, outer: int, k: int) -> SSAValue:
         """That of the part which begins at a row or column, and a step along K."""
-        distance, word = self._matrix.bytes_to(outer, k) >> UNIT, self._first
-        if distance:
-            word = self._threads.compute(arith.AddiOp, word, distance)
+        distance = self._matrix.bytes_to(outer, k) >> UNIT
+        return self._threads.compute(arith.AddiOp, self._first, distance) if distance else self._first
+
+    def _whole(self, word: SSAValue) -> SSAValue:
+        """The descriptor with that low word."""
         wide = self._threads.result(arith.ExtUIOp(word, i64))
         return self._threads.compute(arith.OrIOp, wide, self._high << WORD_BITS)
 
