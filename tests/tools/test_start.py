@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.ir import ROOT
+from tileas_xdsl.tools import main as command
 from tileas_xdsl.tools.start.methods import KeptCode
 from tileas_xdsl.tools.start.ops import TRIGGERS, Later
 
@@ -136,6 +137,29 @@ def test_a_text_that_is_no_function_is_executed(tmp_path: Path) -> None:
     names: dict[str, Any] = {}
     KeptCode(tmp_path / "code").execute("x = 1\ndef made(): return x", names, names)
     assert (names["x"], names["made"]()) == (1, 1)
+
+
+def test_who_only_compiles_loads_no_checker(tmp_path: Path) -> None:
+    """Nor numpy, which the machine computes with: each takes as long as the passes."""
+    script = (
+        "import sys\nfrom tileas_xdsl.tools.main import main\n"
+        f"main(['compile', 'examples/annotated_copy.mlir', '--no-check', '-o', {str(tmp_path / 'copy.ll')!r}])\n"
+        "loaded = {'.'.join(name.split('.')[:2]) for name in sys.modules}\n"
+        "print(sorted(loaded & {'numpy', 'rich', 'tileas_xdsl.checker', 'tileas_xdsl.machine', 'tileas_xdsl.views'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_ctrl_c_at_the_start_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "build_parser", interrupted)
+    assert command.main(["check", "x.mlir"]) == 130
+    assert capsys.readouterr() == ("", "")
 
 
 def test_the_command_starts_with_both(tmp_path: Path) -> None:

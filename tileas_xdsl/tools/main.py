@@ -67,12 +67,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
     chosen = next((argument for argument in given if not argument.startswith("-")), None)
     _keep_everything_at_exit()
-    if arguments is None and chosen in SUBCOMMANDS:
-        from tileas_xdsl.tools.start import hasten
+    try:
+        if arguments is None and chosen in SUBCOMMANDS:
+            from tileas_xdsl.tools.start import hasten
 
-        hasten()
-    with without_collector():
-        parser = build_parser(chosen)
+            hasten()
+        with without_collector():
+            parser = build_parser(chosen)
+    except KeyboardInterrupt:  # while modules are imported, before anything is begun
+        from tileas_xdsl.tools.errors import INTERRUPTED
+
+        return INTERRUPTED
     parsed = parser.parse_args(given)
     if parsed.subcommand is None and not parsed.version:
         parser.print_help(sys.stderr)

@@ -8,9 +8,7 @@ from __future__ import annotations
 import argparse
 from math import inf, isfinite
 
-from tileas_xdsl.checker.verdict.checking import STEPS
-from tileas_xdsl.checker.verdict.checking import TIMEOUT as NO_TIMEOUT
-
+NO_TIMEOUT = inf
 NONE = "none"
 """What stands for no limit."""
 
@@ -46,6 +44,8 @@ def add_timeout(parser: argparse.ArgumentParser, default: float, what: str) -> N
 
 def add_steps(parser: argparse.ArgumentParser) -> None:
     """Add `--steps N`, after which the check of a function ends. Its value is infinity for `none`."""
+    from tileas_xdsl.checker.verdict.checking import STEPS  # a command that only compiles needs no checker
+
     parser.add_argument(
         "--steps",
         type=number_of_steps,
