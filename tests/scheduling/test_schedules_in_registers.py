@@ -125,6 +125,33 @@ def test_numbers(strategy: str, warps: int, trips: int) -> None:
     assert np.allclose(found, _attention(q, kt, v) if trips else 0, atol=2e-3)
 
 
+SMALL = {
+    "128x128xf16, #smem>": "128x16xf16, #smem>",
+    "!k = tensor<128x16": "!k = tensor<16x16",
+    "!v = tensor<128x16": "!v = tensor<16x16",
+    "!s = tensor<128x128": "!s = tensor<128x16",
+    "!p = tensor<128x128": "!p = tensor<128x16",
+    "!o = tensor<128x128": "!o = tensor<128x16",
+    "!oh = tensor<128x128": "!oh = tensor<128x16",
+}
+"""Two warpgroups still, with 16 keys and columns."""
+
+
+@pytest.mark.parametrize("trips", [0, 1, 2, 3])
+def test_numbers_of_threads(trips: int) -> None:
+    """Two warpgroups share the slots of keys and values, and each has 64 rows of all else."""
+    text = TEXT
+    for before, after in SMALL.items():
+        text = text.replace(before, after)
+    module = run_passes(parse(text), DRIVER.format(strategy="warp-specialize", warps=8)[:-1] + " threads=true}")
+    rng = np.random.default_rng(trips)
+    keys = max(trips, 1) * 16
+    q, kt, v = (rng.standard_normal(it).astype(np.float16) for it in ((QUERIES, 16), (16, keys), (keys, 16)))
+    given = {"q": q, "kt": kt, "v": v, "c": np.full_like(q, np.nan), "n": trips}
+    found = np.asarray(run(module, "attention", given, order="random", seed=trips).arrays["c"]).reshape(q.shape)
+    assert np.allclose(found, _attention(q, kt, v) if trips else 0, atol=2e-3)
+
+
 def _extents(keys: int) -> tuple[tuple[int, int], ...]:
     return (QUERIES, COLUMNS), (COLUMNS, keys), (keys, COLUMNS)
 
