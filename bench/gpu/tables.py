@@ -29,10 +29,11 @@ PROGRAMS = {
 """The programs that the page shows, by their names in `kernels_h200.json`."""
 OPTIONS = {
     "base": "a plain loop, 128x128x64",
-    "a_d4_g8": "with 4 slots, grouped",
-    "a_two": "two blocks a multiprocessor (`--blocks 2`)",
-    "a_coop_d4": "128x256x64, two warpgroups (`--num-warps 8`), 4 slots",
-    "a_coop_d4_g8": "the same, grouped (`--group-programs 8`)",
+    "two": "two blocks a multiprocessor (`--blocks 2`)",
+    "coop": "128x256x64, two warpgroups (`--num-warps 8`), 4 slots",
+    "coop_p": "the same, each block many tiles (`--persistent`), 3 slots",
+    "coop_p_g8": "the same, grouped (`--group-programs 8`)",
+    "rung25": "written by hand with that structure (`ladder_h200.json`, 25)",
 }
 """The products that the page shows, by their names in `options_h200.json`."""
 CALLS = {
