@@ -192,14 +192,11 @@ def _is_shown(order: Order, made: int, used: int) -> bool:
 
 
 def _left_over(order: Order) -> Iterator[str]:
-    """Works that touch shared memory and that nobody knows to be over at the end."""
-    end = len(order.steps) - 1
-    for number, step in enumerate(order.steps):
-        if isinstance(step, Happening) and step.kind == "finish" and step.agent_name == "main":
-            end = number
+    """Works that touch shared memory and of which no agent knows at its end that they are over."""
+    ends = [n for n, step in enumerate(order.steps) if isinstance(step, Happening) and step.kind == "finish"]
     for work, number in order.completed.items():
         start = order.steps[order.started[work]]
         assert isinstance(start, Happening)
         assert isinstance(start.on, AsyncWork)
-        if not (start.on.ends_with_grid or order.comes_before(number, end)):
+        if not (start.on.ends_with_grid or any(order.comes_before(number, end) for end in ends)):
             yield f"{start} is waited for by nobody"
