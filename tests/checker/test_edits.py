@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 
 from examples.zoo.exhibits import HERE
@@ -20,6 +21,8 @@ from tileas_xdsl.checker.verdict.edits import MOVABLE, Edit, Side, edited
 from tileas_xdsl.checker.verdict.mistakes import SourceEdit
 from tileas_xdsl.checker.verdict.repairing import repair
 from tileas_xdsl.checker.verdict.report import Verdict
+from tileas_xdsl.dialects.nvvm.barrier import GriddepcontrolOp
+from tileas_xdsl.dialects.nvvm.wgmma import WgmmaFenceAlignedOp
 from tileas_xdsl.tools.check.edited_source import written
 from tileas_xdsl.tools.inputs import full_context, parse_module
 from tileas_xdsl.tools.rendering import Source
@@ -27,7 +30,7 @@ from tileas_xdsl.tools.rendering import Source
 LEAST_FOUND = 80
 """For how many of the wrong programs of the zoo an edit is found at least."""
 PROGRAMS = sorted(HERE.glob("*.bad.*"))
-SYNCHRONISES = {*MOVABLE, "arith.constant", "arith.xori", "nvvm.wgmma.fence.aligned", "nvvm.griddepcontrol"}
+SYNCHRONISES = {*MOVABLE, arith.ConstantOp, arith.XOrIOp, WgmmaFenceAlignedOp, GriddepcontrolOp}
 """What an edit may add; constants are for parities and counts."""
 RACE = """
 func.func @sum(%src: !llvm.ptr<1>, %out: !llvm.ptr<1>, %tile: !llvm.ptr<3>, %n: i32) {
@@ -113,8 +116,8 @@ def hold(path: Path) -> bool:
     right = parse_module(applied(text, edit), name, full_context())
     report = check(right, judge_waits=False)
     assert report.verdict is Verdict.SAFE, f"{name}: {edit}\n{report}"
-    before = Counter(op.name for op in parse_module(text, name, full_context()).walk())
-    after = Counter(op.name for op in right.walk())
+    before = Counter(type(op) for op in parse_module(text, name, full_context()).walk())
+    after = Counter(type(op) for op in right.walk())
     assert {*(before - after)} <= MOVABLE, f"{name}: {edit}"
     assert {*(after - before)} <= SYNCHRONISES, f"{name}: {edit}"
     return True

@@ -19,22 +19,25 @@ from enum import Enum, auto
 from itertools import chain
 from typing import TypeAlias, cast
 
-from xdsl.dialects import arith, gpu
+from xdsl.dialects import arith, gpu, scf
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, ModuleOp, i1, i32
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
-from tileas_xdsl.dialects import async_queue
-from tileas_xdsl.dialects.async_.tasks import AwaitOp
-from tileas_xdsl.dialects.nvvm import barrier, bulk, cp_async, fence, mbarrier, wgmma
+from tileas_xdsl.dialects import async_queue, nvgpu
+from tileas_xdsl.dialects.async_.groups import AwaitAllOp
+from tileas_xdsl.dialects.async_.tasks import AwaitOp, ExecuteOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReleaseOp
+from tileas_xdsl.dialects.nvvm import barrier, bulk, cp_async, fence, mbarrier, tcgen05, wgmma
 from tileas_xdsl.dialects.nvvm.attributes import GridDepAction, MemScope, MemScopeAttr, ProxyKind, SharedSpace
-from tileas_xdsl.dialects.rocdl import waits
-from tileas_xdsl.dialects.triton import ttg, ttng
+from tileas_xdsl.dialects.rocdl import ROCDL, barriers, waits
+from tileas_xdsl.dialects.triton import amdg, ttg, ttng
 from tileas_xdsl.machine.core.violations import Violation, ViolationKind
 
 Values: TypeAlias = Callable[[SSAValue], SSAValue]
 """Leads from a value of a module to the same value of its copy."""
 Maker: TypeAlias = Callable[[Values], Sequence[Operation]]
+Kinds: TypeAlias = tuple[type[Operation], ...]
 Correction: TypeAlias = Callable[[Operation], None]
 
 
@@ -128,8 +131,8 @@ class Case:
     def synchronisation(self) -> list[Operation]:
         """The ops of the function that may be moved or corrected, those of the parties and the witness first."""
         assert self.function is not None
-        near = [op for op in (*self.parties, *self.about) if op.name in MOVABLE]
-        return list(dict.fromkeys([*near, *(op for op in self.function.walk() if op.name in MOVABLE)]))
+        near = [op for op in (*self.parties, *self.about) if type(op) in MOVABLE]
+        return list(dict.fromkeys([*near, *(op for op in self.function.walk() if type(op) in MOVABLE)]))
 
     def speaks(self, *dialects: str) -> bool:
         """Whether the function uses one of these dialects."""
@@ -176,15 +179,15 @@ def inserted(places: Iterable[tuple[Operation, Side]], makers: Iterable[Maker]) 
 def fences(case: Case) -> Iterator[Edit]:
     """The fence that a missing-fence asks for: of the initialisation of barriers, of proxies, or of registers."""
     for op in case.parties:
-        if op.name == "nvvm.mbarrier.init":
-            last = [each for each in op.parent.ops if each.name == op.name][-1] if op.parent is not None else op
+        if isinstance(op, mbarrier.MBarrierInitOp):
+            last = [each for each in op.parent.ops if isinstance(each, type(op))][-1] if op.parent is not None else op
             yield from inserted([*around([last])], [lambda _: [fence.FenceMbarrierInitOp()]])
-    if any(op.name.startswith("nvvm.wgmma.") for op in case.parties):
+    if any(isinstance(op, wgmma.WGMMA_OPS) for op in case.parties):
         yield from inserted(around(case.parties), [lambda _: [wgmma.WgmmaFenceAlignedOp()]])
     elif case.speaks("ttng"):
         yield from inserted(around(case.parties), [_fence_of_triton])
     else:
-        signals = [op for op in case.synchronisation if op.name in SIGNALS]
+        signals = [op for op in case.synchronisation if isinstance(op, SIGNALS)]
         yield from inserted([*around(case.parties), *((op, Side.BEFORE) for op in signals)], PROXY_FENCES)
 
 
@@ -203,7 +206,7 @@ PROXY_FENCES: tuple[Maker, ...] = (
 def waits_for_work(case: Case) -> Iterator[Edit]:
     """A wait for all of the work that one of the parties issues: before the other party, and before the end."""
     later = case.parties[-1:]
-    stops = [op for op in case.synchronisation if op.name in MEETINGS]
+    stops = [op for op in case.synchronisation if isinstance(op, MEETINGS)]
     places = [
         *around(later),
         *((op, Side.BEFORE) for op in stops),
@@ -221,18 +224,18 @@ def waits_for_work(case: Case) -> Iterator[Edit]:
 
 def _task_around(op: Operation) -> Operation | None:
     here: Operation | None = op
-    while here is not None and here.name != "async.execute":
+    while here is not None and not isinstance(here, ExecuteOp):
         here = here.parent_op()
     return here
 
 
 def _waits_for(op: Operation) -> Sequence[Maker]:
     """What waits for the work of `op`, without and with what closes its group."""
-    for prefix, makers in WAITS:
-        if op.name.startswith(prefix):
+    for issuing, makers in WAITS:
+        if isinstance(op, issuing):
             return makers
     around_it = op.parent_op()
-    if op.name == "async_queue.scope" and isinstance(around_it, async_queue.CommitOp):
+    if isinstance(op, async_queue.ScopeOp) and isinstance(around_it, async_queue.CommitOp):
         queue = around_it.constant_queue
         if queue is not None:
             number = queue.value.data
@@ -240,24 +243,25 @@ def _waits_for(op: Operation) -> Sequence[Maker]:
     return []
 
 
-WAITS: tuple[tuple[str, Sequence[Maker]], ...] = (
+CP_ASYNC_BULK_OPS = tuple(op for op in bulk.BULK_OPS if op not in (bulk.StBulkOp, bulk.PrefetchOp))
+WAITS: tuple[tuple[Kinds, Sequence[Maker]], ...] = (
     (
-        "nvvm.cp.async.bulk.",
+        CP_ASYNC_BULK_OPS,
         (
             lambda _: [bulk.CpAsyncBulkWaitGroupOp(0)],
             lambda _: [bulk.CpAsyncBulkCommitGroupOp(), bulk.CpAsyncBulkWaitGroupOp(0)],
         ),
     ),
     (
-        "nvvm.cp.async.",
+        cp_async.CP_ASYNC_OPS,
         (
             lambda _: [cp_async.CpAsyncWaitGroupOp(0)],
             lambda _: [cp_async.CpAsyncCommitGroupOp(), cp_async.CpAsyncWaitGroupOp(0)],
         ),
     ),
-    ("nvvm.wgmma.", (lambda _: [wgmma.WgmmaWaitGroupSyncOp(0)],)),
+    (wgmma.WGMMA_OPS, (lambda _: [wgmma.WgmmaWaitGroupSyncOp(0)],)),
     (
-        "rocdl.",
+        tuple(ROCDL.operations),
         (
             lambda _: [waits.WaitAsyncmarkOp(0)],
             lambda _: [waits.SWaitcntOp(3952)],
@@ -265,11 +269,13 @@ WAITS: tuple[tuple[str, Sequence[Maker]], ...] = (
             lambda _: [waits.AsyncmarkOp(), waits.WaitAsyncmarkOp(0)],
         ),
     ),
-    ("ttng.async_tma_copy_local", (lambda _: [_wait_for_stores()],)),
-    ("ttng.async_tma_reduce", (lambda _: [_wait_for_stores()],)),
-    ("ttg.async_copy", (lambda _: [_wait_for_copies()], lambda _: [_commit_copies(), _wait_for_copies()])),
+    ((ttng.AsyncTMACopyLocalToGlobalOp, ttng.AsyncTMAReduceOp), (lambda _: [_wait_for_stores()],)),
+    (
+        (ttg.AsyncCopyGlobalToLocalOp,),
+        (lambda _: [_wait_for_copies()], lambda _: [_commit_copies(), _wait_for_copies()]),
+    ),
 )
-"""Beginning of the name of an op that issues work -> what waits for that work."""
+"""Ops that issue work, and those of their family -> what waits for that work."""
 
 
 def _wait_for_stores() -> Operation:
@@ -330,7 +336,7 @@ def _operands_there(op: Operation, at: Operation, case: Case) -> Iterator[Sequen
 
 def waits_at_barriers(case: Case) -> Iterator[Edit]:
     """A wait of the function once more, before the later party, for the barrier that the earlier one signals."""
-    waiting = [op for op in case.synchronisation if op.name in PARITIES]
+    waiting = [op for op in case.synchronisation if type(op) in PARITIES]
     for op in waiting:
         for at, side in [*((other, Side.AFTER) for other in waiting), *around(case.parties[-1:])]:
             for named in list(_operands_there(op, at, case))[1:]:
@@ -339,13 +345,13 @@ def waits_at_barriers(case: Case) -> Iterator[Edit]:
 
 def releases(case: Case) -> Iterator[Edit]:
     """An arrival at a barrier that an agent waits for, alone and behind a proxy fence, at the end of a block."""
-    waiting = [op for op in case.parties if op.name in PARITIES]
+    waiting = [op for op in case.parties if type(op) in PARITIES]
     for op in waiting:
         for at, side in at_ends(other for other in case.parties if other is not op):
             there = _known_there(op.operands[0], at)
             if there is None:
                 continue
-            for make in ARRIVALS.get(op.name, ()):
+            for make in ARRIVALS.get(type(op), ()):
                 yield Edit(at, side, _arriving_at(there, make))
 
 
@@ -358,20 +364,20 @@ def _arrival_in_triton(barrier_there: SSAValue) -> Sequence[Operation]:
     return [ttng.ArriveBarrierOp.build(operands=[barrier_there, []], properties=properties)]
 
 
-ARRIVALS: dict[str, Sequence[Callable[[SSAValue], Sequence[Operation]]]] = {
-    "nvvm.mbarrier.try_wait.parity": (
+ARRIVALS: dict[type[Operation], Sequence[Callable[[SSAValue], Sequence[Operation]]]] = {
+    mbarrier.MBarrierTryWaitParityOp: (
         lambda there: [mbarrier.MBarrierArriveOp(there)],
         lambda there: [fence.FenceProxyOp(*SHARED), mbarrier.MBarrierArriveOp(there)],
     ),
-    "ttng.wait_barrier": (_arrival_in_triton,),
+    ttng.WaitBarrierOp: (_arrival_in_triton,),
 }
-"""Name of a wait -> what arrives at its barrier."""
+"""A wait -> what arrives at its barrier."""
 
 
 def invalidations(case: Case) -> Iterator[Edit]:
     """The end of a barrier of the parties: near them, and at the ends of the blocks around them."""
     for op in case.parties:
-        make = ENDS.get(op.name)
+        make = ENDS.get(type(op))
         if make is not None:
             for at, side in [*at_ends(case.parties), *around(case.parties)]:
                 there = _known_there(op.operands[0], at)
@@ -379,9 +385,9 @@ def invalidations(case: Case) -> Iterator[Edit]:
                     yield Edit(at, side, lambda values, make=make, there=there: [make(values(there))])
 
 
-ENDS: dict[str, Callable[[SSAValue], Operation]] = {
-    "nvvm.mbarrier.init": mbarrier.MBarrierInvalOp,
-    "ttng.init_barrier": lambda there: ttng.InvalBarrierOp.build(operands=[there]),
+ENDS: dict[type[Operation], Callable[[SSAValue], Operation]] = {
+    mbarrier.MBarrierInitOp: mbarrier.MBarrierInvalOp,
+    ttng.InitBarrierOp: lambda there: ttng.InvalBarrierOp.build(operands=[there]),
 }
 
 
@@ -424,11 +430,11 @@ def weaker_counts(case: Case) -> Iterator[Edit]:
     """A wait that leaves fewer works unfinished, or that waits for what they write and not for what they read only."""
     assert case.function is not None
     for op in dict.fromkeys([*case.about, *case.function.walk()]):
-        for name in COUNTS.get(op.name, ()):
+        for name in COUNTS.get(type(op), ()):
             for fewer in _fewer(op, _number(op, name) or 0):
                 yield _with_number(op, name, fewer)
         for name in READ_ONLY:
-            if op.name in COUNTS and name in op.properties:
+            if type(op) in COUNTS and name in op.properties:
                 yield Edit(op, Side.INSTEAD, correct=_with(name, None))
 
 
@@ -464,28 +470,28 @@ def _with(name: str, value: Attribute | None) -> Correction:
     return correct
 
 
-COUNTS = {
-    "nvvm.cp.async.wait.group": ("n",),
-    "nvvm.cp.async.bulk.wait_group": ("group",),
-    "nvvm.wgmma.wait.group.sync.aligned": ("group",),
-    "rocdl.wait.asyncmark": ("count",),
-    "rocdl.s.wait.asynccnt": ("count",),
-    "rocdl.s.wait.loadcnt": ("count",),
-    "rocdl.s.waitcnt": ("bitfield",),
-    "async_queue.wait": ("count",),
-    "nvgpu.device_async_wait": ("numGroups",),
-    "ttg.async_wait": ("num",),
-    "ttng.async_tma_store_wait": ("pendings",),
-    "ttng.warp_group_dot_wait": ("pendings",),
+COUNTS: dict[type[Operation], tuple[str, ...]] = {
+    cp_async.CpAsyncWaitGroupOp: ("n",),
+    bulk.CpAsyncBulkWaitGroupOp: ("group",),
+    wgmma.WgmmaWaitGroupSyncOp: ("group",),
+    waits.WaitAsyncmarkOp: ("count",),
+    waits.WaitAsynccntOp: ("count",),
+    waits.WaitLoadcntOp: ("count",),
+    waits.SWaitcntOp: ("bitfield",),
+    async_queue.WaitOp: ("count",),
+    nvgpu.DeviceAsyncWaitOp: ("numGroups",),
+    ttg.AsyncWaitOp: ("num",),
+    ttng.AsyncTMAStoreWaitOp: ("pendings",),
+    ttng.WarpGroupDotWaitOp: ("pendings",),
 }
-"""Name of a wait -> the property that says how many may stay unfinished."""
+"""A wait -> the property that says how many may stay unfinished."""
 READ_ONLY = ("read", "read_only")
 
 
 def other_parities(case: Case) -> Iterator[Edit]:
     """A wait for the other parity, or for the same one in every turn."""
     for op in dict.fromkeys([*case.parties, *case.about]):
-        place = PARITIES.get(op.name)
+        place = PARITIES.get(type(op))
         if place is not None and len(op.operands) > place:
             yield Edit(op, Side.INSTEAD, _flipped(op, place))
             for bit in (0, 1):
@@ -506,16 +512,16 @@ def _flipped(op: Operation, place: int) -> Maker:
     return make
 
 
-PARITIES = {"nvvm.mbarrier.try_wait.parity": 1, "ttng.wait_barrier": 1}
+PARITIES: dict[type[Operation], int] = {mbarrier.MBarrierTryWaitParityOp: 1, ttng.WaitBarrierOp: 1}
 
 
 def arrival_counts(case: Case) -> Iterator[Edit]:
     """A barrier that is made for another number of arrivals; a meeting of another number of threads."""
     for op in dict.fromkeys([*case.parties, *case.about]):
         count = _number(op, "count")
-        if op.name in ("ttng.init_barrier", "amdg.init_barrier") and count is not None:
+        if isinstance(op, (ttng.InitBarrierOp, amdg.InitBarrierOp)) and count is not None:
             yield from (_with_number(op, "count", new) for new in _other_numbers(case, count))
-        place = NUMBERS.get(op.name)
+        place = NUMBERS.get(type(op))
         if place is not None and len(op.operands) > place:
             numbers = _other_numbers(case, _constant(op.operands[place]))
             yield from (Edit(op, Side.INSTEAD, _with_constant(op, place, new, "right_count")) for new in numbers)
@@ -546,17 +552,17 @@ def _with_constant(op: Operation, place: int, number: int, name: str) -> Maker:
     return make
 
 
-NUMBERS = {"nvvm.mbarrier.init": 1, "nvvm.barrier": 1, "nvvm.barrier.arrive": 1}
-"""Name of an op -> the operand that says how many arrive there."""
+NUMBERS: dict[type[Operation], int] = {mbarrier.MBarrierInitOp: 1, barrier.BarrierOp: 1, barrier.BarrierArriveOp: 1}
+"""An op -> the operand that says how many arrive there."""
 
 
 def stronger_kinds(case: Case) -> Iterator[Edit]:
     """An op that does the same and more: it arrives as well, waits as well, or releases to a wider scope."""
     for op in case.synchronisation:
-        if op.name in STRONGER and not any(result.uses for result in op.results):
-            yield Edit(op, Side.INSTEAD, STRONGER[op.name](op))
-        if op.name in WIDER:
-            yield Edit(op, Side.INSTEAD, correct=_with(*WIDER[op.name]))
+        if type(op) in STRONGER and not any(result.uses for result in op.results):
+            yield Edit(op, Side.INSTEAD, STRONGER[type(op)](op))
+        if type(op) in WIDER:
+            yield Edit(op, Side.INSTEAD, correct=_with(*WIDER[type(op)]))
 
 
 def _meeting(op: Operation) -> Maker:
@@ -565,20 +571,20 @@ def _meeting(op: Operation) -> Maker:
     return lambda values: [barrier.BarrierOp(None if number is None else values(number), values(threads))]
 
 
-STRONGER: dict[str, Callable[[Operation], Maker]] = {
-    "nvvm.mbarrier.expect_tx": lambda op: (
+STRONGER: dict[type[Operation], Callable[[Operation], Maker]] = {
+    mbarrier.MBarrierExpectTxOp: lambda op: (
         lambda values: [mbarrier.MBarrierArriveExpectTxOp(*map(values, op.operands[:2]))]
     ),
-    "nvvm.mbarrier.arrive.nocomplete": lambda op: lambda values: [mbarrier.MBarrierArriveOp(values(op.operands[0]))],
-    "nvvm.cluster.arrive.relaxed": lambda _: lambda _: [barrier.ClusterArriveOp()],
-    "nvvm.barrier.arrive": _meeting,
+    mbarrier.MBarrierArriveNocompleteOp: lambda op: lambda values: [mbarrier.MBarrierArriveOp(values(op.operands[0]))],
+    barrier.ClusterArriveRelaxedOp: lambda _: lambda _: [barrier.ClusterArriveOp()],
+    barrier.BarrierArriveOp: _meeting,
 }
-"""Name of an op -> the op that does the same and more."""
-WIDER: dict[str, tuple[str, Attribute]] = {
-    "nvvm.mbarrier.arrive": ("scope", MemScopeAttr(MemScope.CLUSTER)),
-    "nvvm.cp.async.mbarrier.arrive": ("noinc", IntegerAttr(1, i1)),
+"""An op -> the op that does the same and more."""
+WIDER: dict[type[Operation], tuple[str, Attribute]] = {
+    mbarrier.MBarrierArriveOp: ("scope", MemScopeAttr(MemScope.CLUSTER)),
+    cp_async.CpAsyncMBarrierArriveOp: ("noinc", IntegerAttr(1, i1)),
 }
-"""Name of an op -> the property with which it releases to more, or counts for more."""
+"""An op -> the property with which it releases to more, or counts for more."""
 
 
 # What may be moved ----------------------------------------------------------------------------------------------------
@@ -589,7 +595,7 @@ def moves(case: Case) -> Iterator[Edit]:
     for op in case.synchronisation:
         if op.parent is None or op.results:
             continue
-        fenced = op.prev_op if op.prev_op is not None and op.prev_op.name in FENCES and op.name in SIGNALS else None
+        fenced = op.prev_op if isinstance(op.prev_op, FENCES) and isinstance(op, SIGNALS) else None
         moved = (op,) if fenced is None else (fenced, op)
         for at, side in _stops(op, case):
             if at not in moved:
@@ -601,41 +607,41 @@ def _stops(op: Operation, case: Case) -> Iterator[tuple[Operation, Side]]:
     assert op.parent is not None
     ops = list(op.parent.ops)
     here = ops.index(op)
-    stops = [each for each in ops if each.name in MOVABLE or each in case.parties or each.regions]
+    stops = [each for each in ops if type(each) in MOVABLE or each in case.parties or each.regions]
     for other in sorted((each for each in stops if each is not op), key=lambda each: abs(ops.index(each) - here))[
         :MOST_STOPS
     ]:
         yield other, Side.AFTER if ops.index(other) > here else Side.BEFORE
     around_it = op.parent_op()
-    if around_it is not None and around_it.name in ("scf.if", "scf.for"):
+    if isinstance(around_it, (scf.IfOp, scf.ForOp)):
         yield around_it, Side.AFTER
         yield around_it, Side.BEFORE
 
 
-FENCES = ("nvvm.fence.proxy", "ttng.fence_async_shared")
+FENCES: Kinds = (fence.FenceProxyOp, ttng.FenceAsyncSharedOp)
 """What is moved together with the arrival after it."""
 MOST_STOPS = 6
 """How many of its neighbours an op is moved past."""
-SIGNALS = (
-    "nvvm.mbarrier.arrive",
-    "nvvm.mbarrier.arrive.expect_tx",
-    "nvvm.barrier.arrive",
-    "nvvm.barrier0",
-    "nvvm.barrier",
-    "nvvm.cluster.arrive",
-    "ttng.arrive_barrier",
-    "nv_tileas.async.pipeline.consumer_release",
+SIGNALS: Kinds = (
+    mbarrier.MBarrierArriveOp,
+    mbarrier.MBarrierArriveExpectTxOp,
+    barrier.BarrierArriveOp,
+    barrier.Barrier0Op,
+    barrier.BarrierOp,
+    barrier.ClusterArriveOp,
+    ttng.ArriveBarrierOp,
+    ConsumerReleaseOp,
 )
-MEETINGS = (
-    "nvvm.barrier0",
-    "nvvm.barrier",
-    "rocdl.barrier",
-    "rocdl.s.barrier",
-    "gpu.barrier",
-    "ttg.barrier",
+MEETINGS: Kinds = (
+    barrier.Barrier0Op,
+    barrier.BarrierOp,
+    barriers.BarrierOp,
+    barriers.SBarrierOp,
+    gpu.BarrierOp,
+    ttg.BarrierOp,
     *SIGNALS[:1],
 )
-MOVABLE = frozenset(
+MOVABLE: frozenset[type[Operation]] = frozenset(
     [
         *SIGNALS,
         *MEETINGS,
@@ -643,23 +649,23 @@ MOVABLE = frozenset(
         *PARITIES,
         *STRONGER,
         *WIDER,
-        "nvvm.mbarrier.inval",
-        "nvvm.cp.async.commit.group",
-        "nvvm.cp.async.bulk.commit.group",
-        "nvvm.fence.mbarrier.init",
-        "nvvm.fence.proxy",
-        "nvvm.cluster.wait",
-        "nvvm.tcgen05.commit",
-        "nvvm.tcgen05.relinquish_alloc_permit",
-        "nvvm.tcgen05.wait",
-        "rocdl.asyncmark",
-        "ttg.async_commit_group",
-        "ttng.inval_barrier",
-        "ttng.fence_async_shared",
-        "ttng.barrier_expect",
-        "async.await",
-        "async.await_all",
-        "nv_tileas.async.pipeline.consumer_release",
+        mbarrier.MBarrierInvalOp,
+        cp_async.CpAsyncCommitGroupOp,
+        bulk.CpAsyncBulkCommitGroupOp,
+        fence.FenceMbarrierInitOp,
+        fence.FenceProxyOp,
+        barrier.ClusterWaitOp,
+        tcgen05.Tcgen05CommitOp,
+        tcgen05.Tcgen05RelinquishAllocPermitOp,
+        tcgen05.Tcgen05WaitOp,
+        waits.AsyncmarkOp,
+        ttg.AsyncCommitGroupOp,
+        ttng.InvalBarrierOp,
+        ttng.FenceAsyncSharedOp,
+        ttng.BarrierExpectOp,
+        AwaitOp,
+        AwaitAllOp,
+        ConsumerReleaseOp,
     ]
 )
 """Ops that only synchronise: they may be moved, repeated and made stronger."""
