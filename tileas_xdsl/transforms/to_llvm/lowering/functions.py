@@ -30,11 +30,12 @@ from tileas_xdsl.transforms.to_llvm.lowering.types import buffer_type, types_for
 KERNEL, BLOCK = "nvvm.kernel", "nvvm.reqntid"
 BY_VALUE: dict[str, Attribute] = {
     "llvm.byval": llvm.LLVMArrayType(16, i64),
-    "llvm.align": IntegerAttr(64, i64),
+    "llvm.align": IntegerAttr(128, i64),
     "nvvm.grid_constant": UnitAttr(),
 }
 """Of a parameter that is a tensor map: 128 bytes, which are read where the launch has put them (CUDA C++ Programming
-Guide, "__grid_constant__")."""
+Guide, "__grid_constant__"). A map needs an alignment of 64 bytes only, but would then lie in two lines of 128 bytes;
+CUDA 13 aligns its `CUtensorMap` to 128, too."""
 
 
 def refuse_function(op: func.FuncOp, *, is_kernel: bool) -> None:
