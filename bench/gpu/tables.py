@@ -85,12 +85,12 @@ def beside_cublas(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def beside_torch(rows: Sequence[Mapping[str, Any]]) -> str:
     """A table of programs: the rate, and what part that is of the library's, and of what torch compiles."""
-    heads = ("what", "shape", "program", "rate", "of torch", "of torch.compile")
+    heads = ("what", "shape", "program", "rate", "in", "of torch", "of torch.compile")
     return table(
         heads,
         [
             (
-                *(row["what"], row["shape"], row["program"], f"{row['rate']:,.0f} {row['unit']}"),
+                *(row["what"], row["shape"], row["program"], f"{row['rate']:,.0f}", row["unit"]),
                 f"{row['rate'] / row['theirs']:.3f}" + (" (cuDNN)" if row["library"] == "cuDNN" else ""),
                 f"{row['rate'] / row['compiled']:.3f}" if "compiled" in row else "-",
             )

@@ -49,7 +49,7 @@ def test_a_mistake_is_named_by_its_python_line() -> None:
     assert [str(finding.violation.kind) for finding in report.violations] == ["missing-fence"]
     lines = Path(kernels.__file__).read_text().splitlines()
     place = next(number for number, line in enumerate(lines, 1) if "buf.store(" in line)
-    assert f"tests/triton/kernels.py:{place}:9: missing-fence" in report.text
+    assert f"tests/triton/kernels.py:{place}:9: wrong numbers: missing-fence" in report.text
     assert lines[place - 1] in report.text
     assert str(report).startswith("fenced_stores for sm_90:\n")
 

@@ -79,8 +79,8 @@ def _may_still_be_served(machine: Machine, barrier: PhaseBarrier) -> bool:
     Whether the present phase could still get arrivals or bytes if some agent were not blocked.
 
     That is so if work that counts for it is under way, if an arrival was switched off by its predicate, if an agent
-    that arrived is still in the same turn of its loop, or if an agent that runs the same code as one that arrives, or
-    that has an arrival before it, has not come to this phase yet.
+    that arrived is still in the same turn of its loop, or if an agent that runs the same code as one that arrives has
+    not come to this phase yet; where arrivals lack, also an agent that has one before it.
     """
     if any(not work.complete for work in barrier.contributors) or _was_switched_off(machine, barrier):
         return True
@@ -88,7 +88,8 @@ def _may_still_be_served(machine: Machine, barrier: PhaseBarrier) -> bool:
     been = {step.agent for step in steps}
     if any(not machine.agents[step.agent].finished and _is_in_turn(machine.agents[step.agent], step) for step in steps):
         return True
-    serving = {_agent_region(op) for op in [*_serving_ops(machine, barrier), *_ops_given(barrier)]}
+    arriving = _ops_given(barrier) if barrier.pending > 0 else ()
+    serving = {_agent_region(op) for op in [*_serving_ops(machine, barrier), *arriving]}
     waiting = [agent for agent in machine.live if agent.number not in been and agent.waiting_at is not None]
     return any(agent.waiting_at is not None and _agent_region(agent.waiting_at) in serving for agent in waiting)
 
@@ -115,9 +116,12 @@ def _serving_ops(machine: Machine, barrier: PhaseBarrier) -> list[Operation]:
 
 
 def _ops_given(barrier: PhaseBarrier) -> Iterator[Operation]:
-    """The ops that are given `barrier` by the name under which it was made, and do not wait: they may arrive there."""
+    """
+    The ops that are given `barrier` by the name under which it was made, and neither wait nor end its life: they may
+    arrive there.
+    """
     uses = [use.operation for operand in barrier.op.operands[:1] for use in operand.uses]
-    return (op for op in uses if op is not barrier.op and not _waits(op))
+    return (op for op in uses if op is not barrier.op and not _waits(op) and not getattr(op, "ENDS_LIFE", False))
 
 
 def _waits(op: Operation) -> bool:

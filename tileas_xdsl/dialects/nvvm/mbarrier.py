@@ -103,6 +103,7 @@ class MBarrierInvalOp(EffectfulOp):
     """
 
     name = "nvvm.mbarrier.inval"
+    ENDS_LIFE: ClassVar = True
     WRITES: ClassVar = ("addr",)
     READS: ClassVar = ()
 

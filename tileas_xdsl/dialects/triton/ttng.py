@@ -71,6 +71,7 @@ class InvalBarrierOp(BarrierOp):
     """`ttng.inval_barrier %b : !ttg.memdesc<1xi64, ..>`: its life ends."""
 
     name = "ttng.inval_barrier"
+    ENDS_LIFE: ClassVar = True
 
     alloc = operand_def(MemDescType)
 
