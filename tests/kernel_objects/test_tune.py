@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -245,13 +246,15 @@ def test_ctrl_c_ends_the_processes_and_loses_nothing(
     with pytest.raises(KeyboardInterrupt):
         tune(interrupting)
     line = capsys.readouterr().err
-    assert (
-        line == "interrupted: 8 candidates, 3 estimated, 0 foretold, 0 measured; the next tuning goes on from there\n"
+    said = re.fullmatch(
+        r"interrupted: 8 candidates, (\d) estimated, 0 foretold, 0 measured; the next tuning goes on from there\n", line
     )
+    assert said is not None
+    assert int(said[1]) in (3, 4), "of two processes the other one may have ended, too"
     assert [process.returncode for process in started] == [-signal.SIGKILL] * 2
     told: list[str] = []
     tune(lambda done, total, text: told.append(text))
-    assert sum(text.startswith("estimate ") for text in told) == 5
+    assert sum(text.startswith("estimate ") for text in told) == 8 - int(said[1])
 
 
 def test_a_process_that_dies_costs_its_candidate(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,11 +19,13 @@ SMALL = (ROOT / "examples" / "gemm_loop.mlir").read_text()
 ATTENTION = (ROOT / "tests" / "kernels" / "attention_128.mlir").read_text()
 BOTH = ("gemm", Structure(num_warps=8, persistent=True))
 TALL = ONE_TILE.replace("128x256", "256x128").replace("128x64", "256x64").replace("64x256", "64x128")
+F32_OUT = SMALL.replace("64x128", "64x256").replace("128x128", "128x256")
 ELSEWHERE = ONE_TILE.replace("%c[%row, %col]", "%c[%c1, %col]")
 CASES = {
     "128x256": (ONE_TILE, "sm_90a", BOTH),
     "256x128": (TALL, "sm_90a", BOTH),
     "bf16": (ONE_TILE.replace("f16", "bf16"), "sm_90a", BOTH),
+    "a result too wide to stay": (F32_OUT, "sm_90a", ("gemm", Structure(num_warps=8, persistent=False))),
     "a grid that is not known": (ELSEWHERE, "sm_90a", ("gemm", Structure(num_warps=8, persistent=False))),
     "sums that fit": (SMALL, "sm_90a", None),
     "sums that fit nowhere": (ONE_TILE.replace("128x", "256x"), "sm_90a", None),

@@ -26,7 +26,7 @@ from tileas_xdsl.analysis.backward_slice import backward_slice
 from tileas_xdsl.analysis.memory.program_axes import program_axes
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileaa.control import GetProgramIdOp
-from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp
+from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp, TiledStoreOp
 from tileas_xdsl.interfaces import AgentLikeOpInterface, functions_in
 from tileas_xdsl.scheduling.op_times import tile_bytes
 from tileas_xdsl.targets.chips import Feature, can, capability_of
@@ -39,8 +39,8 @@ MOST_SUMS = 200
 """Registers of a thread that sums may take: of 232, for addresses and counters take some."""
 LEAST_SHARED, MOST_SHARED = 64, 144
 """Registers that sums take where two blocks share: fewer are too little work, more leave too few of 216."""
-SLOTS = 2
-"""That each loaded tile has at least."""
+SLOTS, SLOTS_UNDER_LOAD = 2, 3
+"""That each loaded tile has at least; where all multiprocessors load, and nothing is computed between products."""
 REGISTER = 4
 
 
@@ -85,7 +85,8 @@ def _structure(function: Operation, products: Sequence[DotOp]) -> Structure | No
     registers = sum(_registers(it.c) for it in products) + sum(_registers(it.a) for it in behind)
     rows = {_shape(it.c)[0] for it in products}
     if MOST_SUMS < registers <= 2 * MOST_SUMS and not any(each % (2 * ROWS_OF_GROUP) for each in rows):
-        return Structure(2 * WARPGROUP, program_axes(function) is not None)
+        slots = SLOTS if behind else SLOTS_UNDER_LOAD
+        return Structure(2 * WARPGROUP, program_axes(function) is not None and _stays(function, slots))
     if behind and LEAST_SHARED < registers <= MOST_SHARED and rows == {ROWS_OF_GROUP} and _two_fit(function):
         return Structure(WARPGROUP, persistent=False, blocks=2)
     return None
@@ -93,10 +94,19 @@ def _structure(function: Operation, products: Sequence[DotOp]) -> Structure | No
 
 def _two_fit(function: Operation) -> bool:
     """Whether two blocks have room for all tiles that they load."""
+    return _loaded(function, SLOTS) <= machine_model("sm_90a").shared_among(2).shared_bytes
+
+
+def _stays(function: Operation, slots: int) -> bool:
+    """Whether a block that loads for its next program has room for what it still stores of this one."""
+    stored = sum(tile_bytes(op.value.type) for op in function.walk() if isinstance(op, TiledStoreOp))
+    return _loaded(function, slots) + stored <= machine_model("sm_90a").shared_bytes
+
+
+def _loaded(function: Operation, slots: int) -> int:
+    """The bytes of all tiles that are loaded, those of the loop in so many slots."""
     loads = [op for op in function.walk() if isinstance(op, TiledLoadOp)]
-    turns = [SLOTS if isinstance(op.parent_op(), scf.ForOp) else 1 for op in loads]
-    taken = sum(many * tile_bytes(op.value.type) for many, op in zip(turns, loads, strict=True))
-    return taken <= machine_model("sm_90a").shared_among(2).shared_bytes
+    return sum(tile_bytes(op.value.type) * (slots if isinstance(op.parent_op(), scf.ForOp) else 1) for op in loads)
 
 
 def _is_of_tiles(product: DotOp) -> bool:
