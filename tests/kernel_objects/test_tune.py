@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -141,7 +140,7 @@ def test_what_does_not_fit_comes_last_and_says_why() -> None:
     wide = GEMM.read_text().replace("64x128x", "64x256x").replace("128x128x", "128x256x")
     found = tileas.tune(
         lambda columns: wide if columns == 256 else GEMM,
-        {"columns": [256, 128], "num_stages": [2]},
+        {"columns": [256, 128], "num_stages": [2], "group_programs": [8]},
         {**gemm_arguments()},
         target="sm_90a",
         compiled=2,
@@ -156,7 +155,7 @@ def test_what_does_not_fit_comes_last_and_says_why() -> None:
 def test_nothing_that_fits_is_an_error() -> None:
     wide = GEMM.read_text().replace("64x128x", "64x256x").replace("128x128x", "128x256x")
     with pytest.raises(tileas.InputError, match=r"no candidate is left of 1; the first one: .*registers"):
-        tileas.tune(wide, {"num_stages": [2]}, gemm_arguments(), target="sm_90a", progress=False)
+        tileas.tune(wide, {"num_stages": [2], "group_programs": [8]}, gemm_arguments(), target="sm_90a", progress=False)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +236,7 @@ def test_ctrl_c_ends_the_processes_and_loses_nothing(
 
     def interrupting(done: int, total: int, text: str) -> None:
         if done == 3:
-            os.kill(os.getpid(), signal.SIGINT)
+            raise KeyboardInterrupt
 
     def tune(tell: tuning.Tell | None) -> Tuning:
         how = tuning.HowTuned(target="sm_90a", compiled=1, check=False, tell=tell)
