@@ -201,6 +201,16 @@ def asked_function(arguments: argparse.Namespace) -> str | None:
     return arguments.function.removeprefix("@") if arguments.function is not None else None
 
 
+def add_capture(parser: argparse.ArgumentParser) -> None:
+    """The option `--capture`."""
+    parser.add_argument(
+        "--capture",
+        choices=["completion", "issue"],
+        default="completion",
+        help="when asynchronous work reads its sources: any time until it completes (the default), or when issued",
+    )
+
+
 def add_threads(parser: argparse.ArgumentParser) -> None:
     """Add the option that says how many threads run a function."""
     parser.add_argument(

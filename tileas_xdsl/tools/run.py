@@ -48,6 +48,7 @@ from tileas_xdsl.tools.array_files import Expectation, load, widened, write_arra
 from tileas_xdsl.tools.errors import OUT_OF_TIME, InputError
 from tileas_xdsl.tools.machine_input import (
     Input,
+    add_capture,
     add_programs,
     add_threads,
     asked_function,
@@ -82,12 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--order", choices=ORDERS, default="lazy", help="when asynchronous work is performed")
     add_target(parser)
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of --order random (default: 0)")
-    parser.add_argument(
-        "--capture",
-        choices=["completion", "issue"],
-        default="completion",
-        help="when asynchronous work reads its sources: any time until it completes (the default), or when issued",
-    )
+    add_capture(parser)
     parser.add_argument(
         "--out", metavar="NAME=F.npy", action="append", default=[], help="write an array argument, or result0, ..."
     )

@@ -66,6 +66,7 @@ from tileas_xdsl.checker.verdict.report import GRAVEST, Report, Verdict
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.machine_input import (
     Input,
+    add_capture,
     add_programs,
     add_threads,
     asked_function,
@@ -101,12 +102,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--arg", metavar="NAME=N", action="append", default=[], help="fix an integer argument, by name or number"
     )
-    parser.add_argument(
-        "--capture",
-        choices=["completion", "issue"],
-        default="completion",
-        help="when asynchronous work reads its sources: any time until it completes (the default), or when issued",
-    )
+    add_capture(parser)
     parser.add_argument(
         "--may-alias", metavar="A,B", action="append", default=[], help="these array arguments may be one array"
     )
