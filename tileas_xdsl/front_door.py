@@ -131,11 +131,11 @@ def compile(
     num_stages: int = 4,
     sub_tiles: int = 1,
     dynamic_persistent: bool = False,
-    persistent: bool = False,
-    blocks: int = 1,
+    persistent: bool | None = None,
+    blocks: int | None = None,
     under_load: bool = False,
     group_programs: int = 0,
-    num_warps: int = 4,
+    num_warps: int | None = None,
     threads: int = 1,
     ptxas: str | None = None,
     check: bool = True,
@@ -146,8 +146,9 @@ def compile(
     The kernel `function` (None: the only one) of a program, compiled for `target`.
 
     `program` is as for `parse`, or a module. Without a target it is that of the program, else the GPU of this machine,
-    else sm_90a. The options are those of `tileas compile`; `check` and `timeout` say whether its threads are checked,
-    and for how many seconds of processor time. With `cache` the result is kept on disk, and found there next time.
+    else sm_90a. The options are those of `tileas compile`, and None leaves one to it; `check` and `timeout` say whether
+    its threads are checked, and for how many seconds of processor time. With `cache` the result is kept on disk, and
+    found there next time.
     Raises `InputError` for a program that is wrong or refused, and `UnsafeCodeError` for threads that are wrong.
     """
     options = Options(

@@ -140,7 +140,7 @@ def test_what_does_not_fit_comes_last_and_says_why() -> None:
     wide = GEMM.read_text().replace("64x128x", "64x256x").replace("128x128x", "128x256x")
     found = tileas.tune(
         lambda columns: wide if columns == 256 else GEMM,
-        {"columns": [256, 128], "num_stages": [2], "group_programs": [8]},
+        {"columns": [256, 128], "num_stages": [2], "num_warps": [4]},
         {**gemm_arguments()},
         target="sm_90a",
         compiled=2,
@@ -155,7 +155,7 @@ def test_what_does_not_fit_comes_last_and_says_why() -> None:
 def test_nothing_that_fits_is_an_error() -> None:
     wide = GEMM.read_text().replace("64x128x", "64x256x").replace("128x128x", "128x256x")
     with pytest.raises(tileas.InputError, match=r"no candidate is left of 1; the first one: .*registers"):
-        tileas.tune(wide, {"num_stages": [2], "group_programs": [8]}, gemm_arguments(), target="sm_90a", progress=False)
+        tileas.tune(wide, {"num_stages": [2], "num_warps": [4]}, gemm_arguments(), target="sm_90a", progress=False)
 
 
 @pytest.mark.parametrize(

@@ -49,9 +49,12 @@ def test_what_is_chosen(case: str) -> None:
 def test_who_asks_for_something_gets_it() -> None:
     module = parse(ONE_TILE)
     free = Options(target="sm_90a")
-    assert free.for_module(module)[0] == Options(target="sm_90a", num_warps=8, persistent=True)
+    assert free.for_module(module)[0] == Options(target="sm_90a", num_warps=8, persistent=True, blocks=1)
     for asked in (
         {"num_warps": 8},
+        {"num_warps": 4},
+        {"persistent": False},
+        {"blocks": 1},
         {"blocks": 2},
         {"group_programs": 8},
         {"strategy": "unspecialize"},

@@ -32,7 +32,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, get_args
+from typing import TYPE_CHECKING, Any, BinaryIO, get_args
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, IntAttr, IntegerAttr, ModuleOp, StringAttr
@@ -48,7 +48,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import CreatePipelineOp
 from tileas_xdsl.dialects.nv_tileas.verification import integers_of
 from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
 from tileas_xdsl.pipelines import Strategy, TileIRPass
-from tileas_xdsl.scheduling.block_structure import structure_of
+from tileas_xdsl.scheduling.block_structure import Structure, structure_of
 from tileas_xdsl.targets.chips import capability_of
 from tileas_xdsl.tools import machine_code
 from tileas_xdsl.tools.errors import InputError
@@ -86,11 +86,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--persistent",
-        action="store_true",
+        action=argparse.BooleanOptionalAction,
         help="launch as many blocks as there is room for, and let each compute every n-th program",
     )
     parser.add_argument(
-        "--blocks", type=int, default=1, metavar="N", help="blocks that a multiprocessor holds at a time (default: 1)"
+        "--blocks", type=int, metavar="N", help="blocks that a multiprocessor holds at a time (default: 1 or 2)"
     )
     parser.add_argument(
         "--under-load",
@@ -122,7 +122,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         if isinstance(option.default, bool):
             others.add_argument(flag, action="store_true", help=help_text)
         else:
-            others.add_argument(flag, type=int, metavar="N", default=option.default, help=help_text)
+            default = None if name == "num_warps" else option.default
+            others.add_argument(flag, type=int, metavar="N", default=default, help=help_text)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -197,17 +198,18 @@ class Options:
     """The most stages."""
     sub_tiles: int = 1
     dynamic_persistent: bool = False
-    persistent: bool = False
-    """Whether as many blocks are launched as there is room for, each for many programs."""
-    blocks: int = 1
-    """That a multiprocessor holds at a time: they share its registers and its memory."""
+    persistent: bool | None = None
+    """Whether the blocks that there is room for compute many programs each; None: what suits the program."""
+    blocks: int | None = None
+    """That a multiprocessor holds at a time: they share its registers and its memory; None: what suits the program."""
     under_load: bool = False
     """Whether loads lead by as many turns as hide their latency if all multiprocessors load at once."""
     group_programs: int = 0
     """Rows of programs in a group that follow each other in time; 0 leaves them in the order of the grid."""
     threads: int = 1
     """Threads a block of kernels that have no tiles."""
-    num_warps: int = 4
+    num_warps: int | None = None
+    """Warps of an agent that computes; None: what suits the program."""
     num_ctas: int = 1
     opt_level: int = 2
     v2_opt_level: int = 0
@@ -216,15 +218,25 @@ class Options:
     remarks: bool = False
     """Whether passes remark on what they leave."""
 
+    @property
+    def structure(self) -> Structure:
+        """What is asked for a block, with the driver's defaults for what is not."""
+        given = {name: value for name, value in self._asked.items() if value is not None}
+        return replace(Structure(num_warps=4, persistent=False), **given)
+
+    @property
+    def _asked(self) -> dict[str, Any]:
+        return {"num_warps": self.num_warps, "persistent": self.persistent, "blocks": self.blocks}
+
     def for_module(self, module: ModuleOp) -> tuple[Options, list[str]]:
         """These options, with what is chosen for machine code of `module` where they ask for nothing; and a line."""
-        asked = (self.strategy, self.num_warps, self.blocks, self.persistent, self.group_programs, self.sub_tiles)
-        found = structure_of(module, self.target) if asked == ("warp-specialize", 4, 1, False, 0, 1) else None
-        if found is None or self.dynamic_persistent:
+        others = (self.strategy, self.group_programs, self.sub_tiles, self.dynamic_persistent)
+        is_free = others == ("warp-specialize", 0, 1, False) and not any(it is not None for it in self._asked.values())
+        found = structure_of(module, self.target) if is_free else None
+        if found is None:
             return self, []
         name, chosen = found
-        warps, stays, blocks = chosen.num_warps, chosen.persistent, chosen.blocks
-        return replace(self, num_warps=warps, persistent=stays, blocks=blocks), [f"@{name}: {chosen}"]
+        return replace(self, **vars(chosen)), [f"@{name}: {chosen}"]
 
     def driver(self, *, to_threads: bool) -> TileIRPass:
         """
@@ -237,14 +249,15 @@ class Options:
             unspecialized_pipeline_num_stages=self.num_stages,
             sub_tiles=self.sub_tiles,
             dynamic_persistent=self.dynamic_persistent,
-            persistent=self.persistent,
-            blocks=self.blocks,
+            num_warps=self.structure.num_warps,
+            persistent=self.structure.persistent,
+            blocks=self.structure.blocks,
             under_load=self.under_load,
             group_programs=self.group_programs,
             layouts=to_threads,
             threads=to_threads,
             remarks=self.remarks,
-            **{name: getattr(self, name) for name in OF_THE_DRIVER},
+            **{name: getattr(self, name) for name in OF_THE_DRIVER if name != "num_warps"},
         )
         driver.refuse_unknown_target()
         driver.refuse_unbuilt_options()

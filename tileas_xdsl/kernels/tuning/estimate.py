@@ -96,15 +96,17 @@ def agents_of(module: ModuleOp, name: str | None, options: Options) -> Agents:
     switch = next((op for op in function.walk() if isinstance(op, AgentSwitchOp)), None)
     shared = sum(map(_ring_bytes, rings))
     slots = min([ring.depth for ring in rings], default=1)
-    most = machine_model(options.target).shared_among(options.blocks).shared_bytes
-    is_beside = options.persistent or shared + stored <= most  # else what is stored lies in the slots of the rings
+    most = machine_model(options.target).shared_among(options.structure.blocks).shared_bytes
+    is_beside = (
+        options.structure.persistent or shared + stored <= most
+    )  # else what is stored lies in the slots of the rings
     if switch is None:
-        threads = options.num_warps * WARP
+        threads = options.structure.num_warps * WARP
         registers = BESIDE_SUMS + carried // (REGISTER * threads)
     else:
         warps, limits = (integers_of(entry) or () for entry in (switch.num_warps, switch.max_regs))
         threads = sum(warps) * WARP
-        room = REGISTERS // (options.blocks * threads) // REGISTERS_STEP * REGISTERS_STEP
+        room = REGISTERS // (options.structure.blocks * threads) // REGISTERS_STEP * REGISTERS_STEP
         registers = min(max(limits, default=MOST_REGISTERS), room)
     return Agents(
         several=switch is not None,
@@ -114,7 +116,7 @@ def agents_of(module: ModuleOp, name: str | None, options: Options) -> Agents:
         shared_bytes=shared + stored if is_beside else max(shared, stored),
         stored_bytes=stored,
         interval=interval,
-        is_persistent=options.persistent,
+        is_persistent=options.structure.persistent,
     )
 
 
