@@ -20,7 +20,6 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.traits import IsTerminator
 
 from tileas_xdsl.analysis.value_flow import handed_by
-from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaStoreOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.dialects.tiles.functions import KernelFunction
@@ -49,9 +48,9 @@ def stores_behind(token: SSAValue) -> list[TiledTmaStoreOp]:
 
 
 def is_last(wait: AsyncWaitOp) -> bool:
-    """Whether the agent of a wait, or the kernel, ends behind it."""
+    """Whether the kernel ends behind a wait: neither its agent nor what comes behind all agents does more."""
     op: Operation = wait
-    while not isinstance(op, KernelFunction | AgentSwitchOp):
+    while not isinstance(op, KernelFunction):
         behind = op.next_op
         if behind is not None and not behind.has_trait(IsTerminator, value_if_unregistered=False):
             return False
