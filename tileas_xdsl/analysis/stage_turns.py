@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping
 
 from xdsl.dialects import arith, scf
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import BlockArgument, SSAValue
 
 from tileas_xdsl.analysis.induction import constant_integer
-from tileas_xdsl.interfaces import AgentLikeOpInterface
+from tileas_xdsl.analysis.value_flow import behind_captures
 
 
 def take_turns(stages: Mapping[Hashable, Collection[SSAValue | None]]) -> bool:
@@ -33,7 +33,7 @@ def take_turns(stages: Mapping[Hashable, Collection[SSAValue | None]]) -> bool:
 
 def residue(number: SSAValue, modulus: int) -> int | None:
     """What is left of a number when it is divided by `modulus`, where it is always the same; else None."""
-    number = _outside(number)
+    number = behind_captures(number)
     constant = constant_integer(number)
     if constant is not None:
         return constant % modulus
@@ -61,15 +61,3 @@ def _of_induction(number: SSAValue, modulus: int) -> int | None:
     if not isinstance(loop, scf.ForOp) or number is not loop.body.block.args[0] or residue(loop.step, modulus) != 0:
         return None
     return residue(loop.lb, modulus)
-
-
-def _outside(number: SSAValue) -> SSAValue:
-    """The value that an agent got as its argument."""
-    agents = number.block.parent_op() if isinstance(number, BlockArgument) else None
-    while isinstance(number, BlockArgument) and isinstance(agents, Operation) and AgentLikeOpInterface.of(agents):
-        position = number.index - len(number.block.args) + len(agents.operands)
-        if position < 0:
-            break
-        number = agents.operands[position]
-        agents = number.block.parent_op() if isinstance(number, BlockArgument) else None
-    return number

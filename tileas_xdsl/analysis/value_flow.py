@@ -15,6 +15,8 @@ from collections.abc import Iterable, Sequence
 from xdsl.dialects import arith, cf, scf
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue, Use
 
+from tileas_xdsl.interfaces import AgentLikeOpInterface
+
 
 def carried_to(use: Use) -> Sequence[SSAValue] | None:
     """The values that become another name of the used value at this use; None where the op uses the value itself."""
@@ -66,6 +68,20 @@ def handed_by(value: SSAValue) -> list[tuple[SSAValue, Operation]] | None:
     end = loop.body.block.last_op
     assert end is not None
     return [(loop.iter_args[number], loop), (end.operands[number], end)]
+
+
+def behind_captures(value: SSAValue) -> SSAValue:
+    """What agents have captured under the name `value`: the last arguments of their regions stand for operands."""
+    while isinstance(value, BlockArgument):
+        op = value.block.parent_op()
+        agents = AgentLikeOpInterface.of(op)
+        if op is None or agents is None or not agents.hands_operands_in:
+            break
+        place = value.index - (len(value.block.args) - len(op.operands))
+        if place < 0:
+            break
+        value = op.operands[place]
+    return value
 
 
 class Families:

@@ -23,7 +23,8 @@ from xdsl.dialects import arith, llvm
 from xdsl.ir import Operation, SSAValue, Use
 
 from tileas_xdsl.analysis.induction import constant_integer
-from tileas_xdsl.checker.decisions.origins import Origin, behind_captures, origin_of
+from tileas_xdsl.analysis.value_flow import behind_captures
+from tileas_xdsl.checker.decisions.origins import Origin, origin_of
 from tileas_xdsl.machine.core.moving_numbers import LEAST_WIDTH
 
 SHIFTS_LEFT = (arith.ShLIOp, llvm.ShlOp)

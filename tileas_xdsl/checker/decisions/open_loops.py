@@ -22,13 +22,12 @@ from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue, Use
 
 from tileas_xdsl.analysis.induction import constant_integer
-from tileas_xdsl.analysis.value_flow import carried_to
+from tileas_xdsl.analysis.value_flow import behind_captures, carried_to
 from tileas_xdsl.checker.decisions.derived_counts import DerivedCount, Term, derived_count
 from tileas_xdsl.checker.decisions.origins import (
     MIRRORED,
     SUMS,
     Origin,
-    behind_captures,
     clipped_at_zero,
     keeps_number,
     origin_of,

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 
 from xdsl.dialects import arith, llvm
 from xdsl.dialects.arith import CMPI_COMPARISON_OPERATIONS
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.ir import SSAValue
 
 from tileas_xdsl.analysis.induction import constant_integer
-from tileas_xdsl.interfaces import AgentLikeOpInterface
+from tileas_xdsl.analysis.value_flow import behind_captures
 from tileas_xdsl.machine.core.moving_numbers import LEAST_WIDTH
 from tileas_xdsl.machine.core.values import bit_width
 
@@ -111,17 +111,3 @@ def _at_least(comparison: arith.CmpiOp) -> tuple[SSAValue, int] | None:
         if limit > 0 and plain and limit - origin.offset > 0:
             return origin.root, limit - origin.offset
     return None
-
-
-def behind_captures(value: SSAValue) -> SSAValue:
-    """What agents have captured under the name `value`."""
-    while isinstance(value, BlockArgument):
-        op = value.block.parent_op()
-        agents = AgentLikeOpInterface.of(op)
-        if op is None or agents is None or not agents.hands_operands_in:
-            break
-        place = value.index - (len(value.block.args) - len(op.operands))
-        if place < 0:
-            break
-        value = op.operands[place]
-    return value

@@ -20,7 +20,7 @@ from xdsl.dialects import arith
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from tileas_xdsl.analysis.induction import constant_integer
-from tileas_xdsl.checker.decisions.origins import behind_captures
+from tileas_xdsl.analysis.value_flow import behind_captures
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.core.meaning import facts_of
 

@@ -46,7 +46,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.induction import constant_integer
-from tileas_xdsl.checker.decisions.origins import Origin, behind_captures, origin_of
+from tileas_xdsl.analysis.value_flow import behind_captures
+from tileas_xdsl.checker.decisions.origins import Origin, origin_of
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 from tileas_xdsl.machine.arguments import argument_at, find_function
 

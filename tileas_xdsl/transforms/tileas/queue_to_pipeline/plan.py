@@ -25,6 +25,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue, TypeAt
 
 from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.analysis.stage_turns import take_turns
+from tileas_xdsl.analysis.value_flow import behind_captures
 from tileas_xdsl.diagnostics import op_name, refuse
 from tileas_xdsl.dialects.nv_tileaa.queue import (
     CreateQueueOp,
@@ -397,12 +398,7 @@ def _refuse_index(turn: TurnOp, reason: str) -> NoReturn:
 
 def constant_of(value: SSAValue) -> int | None:
     """The number that `value` is a constant of, also where an `execute` captured it."""
-    while isinstance(value, BlockArgument) and isinstance(agents := value.block.parent_op(), ExecuteOp):
-        position = value.index - len(value.block.args) + len(agents.captured)
-        if position < 0:
-            return None
-        value = agents.captured[position]
-    return constant_integer(value)
+    return constant_integer(behind_captures(value))
 
 
 # Storage that is reused -----------------------------------------------------------------------------------------------
