@@ -23,7 +23,7 @@ from tests.support.thread_kernels import DOWN
 from tests.support.threads_and_tiles import RIGHT, compared, lowered
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.diagnostics import RefusedError
-from tileas_xdsl.dialects.nvvm import barrier, mbarrier, tcgen05, tcgen05_mma
+from tileas_xdsl.dialects.nvvm import barrier, mbarrier, tcgen05, tcgen05_mma, warp_matrix
 
 PRODUCT = """
 #smem = #nv_tileas.layout<smem>
@@ -69,6 +69,10 @@ PROGRAMS = {
     "bf16": product(elements=("bf16", "bf16")),
     "f8": product(elements=("f8E4M3FN", "f8E5M2")),
     "i8": product(elements=("i8", "i8"), sum_="i32"),
+    "tf32": (ROOT / "tests/kernels/people/tf32_gemm.mlir")
+    .read_text()
+    .replace("!a = tensor<64x", "!a = tensor<128x")
+    .replace("!c = tensor<64x", "!c = tensor<128x"),
     "256 rows": product(m=256),
     "attention": (ROOT / "tests/kernels/attention_128.mlir").read_text(),
 }
@@ -95,9 +99,10 @@ def test_numbers(case: tuple[str, str]) -> None:
     assert compared(PROGRAMS[case[0]], threads, (0, 1, 2, 3, 7), 256) == RIGHT
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_threads_are_safe_for_every_trip_count(strategy: str) -> None:
-    report = check(threads_of("f16", strategy), judge_waits=False, timeout=None)
+@pytest.mark.parametrize(("name", "strategy"), [*(("f16", each) for each in STRATEGIES), ("tf32", "warp-specialize")])
+def test_threads_are_safe_for_every_trip_count(name: str, strategy: str) -> None:
+    """Those of tf32 turn their B where it lies, so a product gives its slot back."""
+    report = check(threads_of(name, strategy), judge_waits=False, timeout=None)
     assert report.verdict_line == "safe for every trip count", str(report)
 
 
@@ -117,6 +122,20 @@ def test_ptxas_spills_nothing(target: str) -> None:
         module = run_passes(threads_of("f16", strategy, target).clone(), DOWN)
         report = assembled(ptx_of(module, target, ""), target)
         assert report.spills == 0
+
+
+def test_each_load_is_tied_to_its_own_wait() -> None:
+    """Without a pipeline attention loads sums behind two waits in one block."""
+    module = run_passes(threads_of("attention", "none").clone(), DOWN)
+    assert assembled(ptx_of(module, "sm_100a", ""), "sm_100a").spills == 0
+
+
+@pytest.mark.parametrize(("elements", "rows"), [("f8E4M3FN", 64), ("f32", 128)])
+def test_what_tensor_memory_does_not_take_stays_with_threads(elements: str, rows: int) -> None:
+    """Floats of 8 bits in fewer than 128 rows are widened; f32 whose B lies along N would need another swizzle."""
+    threads = lowered(product(m=rows, elements=(elements, elements)), "sm_100a none")
+    assert count(threads, tcgen05_mma.Tcgen05MMAOp) == 0
+    assert count(threads, warp_matrix.MmaSyncOp)
 
 
 def test_llvm_says_the_same() -> None:

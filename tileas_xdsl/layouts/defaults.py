@@ -65,8 +65,13 @@ def in_shared_memory(shape: Sequence[int], element_bits: int) -> LayoutForm:
     """The widest swizzle whose rows the tile fills. Raises `LayoutError` for extents that are no powers of two."""
     for axis, extent in enumerate(shape):
         exponent(extent, f"the extent of dim{axis}")
+    return Swizzled(widest_swizzle(shape, element_bits))
+
+
+def widest_swizzle(shape: Sequence[int], element_bits: int) -> int:
+    """The width in bytes of that swizzle; 0 for none."""
     row = shape[-1] * element_bits // 8 if len(shape) > 1 else 0
-    return Swizzled(next((width for width in (128, 64, 32) if width <= row), 0))
+    return next((width for width in (128, 64, 32) if width <= row), 0)
 
 
 @dataclass(frozen=True)

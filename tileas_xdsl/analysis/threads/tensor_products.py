@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects import builtin
-from xdsl.dialects.builtin import Float32Type, IntegerType, i8, i32
+from xdsl.dialects.builtin import Float32Type, FloatTF32Type, IntegerType, f32, i8, i32
 from xdsl.ir import Attribute, Operation
 
 from tileas_xdsl.dialects.nv_tileaa.attributes import Signedness, SignednessAttr
@@ -57,6 +57,8 @@ def kind_of_product(
     """
     if isinstance(sum_, Float32Type) and a == b and a in ELEMENTS[Tcgen05MMAKind.F16]:
         return _product(Tcgen05MMAKind.F16, (a, b), F32_SUM)
+    if isinstance(sum_, Float32Type) and a == b == f32:
+        return _product(Tcgen05MMAKind.TF32, (FloatTF32Type(), FloatTF32Type()), F32_SUM)
     if isinstance(sum_, Float32Type):
         return _product(Tcgen05MMAKind.F8F6F4, (a, b), F32_SUM)
     if (a, b, sum_) == (i8, i8, i32):

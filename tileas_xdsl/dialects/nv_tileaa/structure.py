@@ -51,7 +51,7 @@ from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp
 from tileas_xdsl.dialects.nv_tileaa.regions import is_element, verify_yield
 from tileas_xdsl.dialects.nv_tileaa.types import TiledViewType, element_type_of
 from tileas_xdsl.dialects.tiles.syntax import TileOp
-from tileas_xdsl.dialects.tiles.traits import ReadsViews, ViewOfOperand
+from tileas_xdsl.dialects.tiles.traits import ReadsViews, ViewInMemory, ViewOfOperand
 from tileas_xdsl.dialects.tiles.types import extents
 
 
@@ -174,7 +174,8 @@ def inserts_unit_axes(source: Sequence[int], result: Sequence[int]) -> bool:
 @irdl_op_definition
 class PermuteOp(TileOp):
     """
-    Reorder the axes: axis i of the result is axis `permutation[i]` of the source.
+    Reorder the axes: axis i of the result is axis `permutation[i]` of the source. Of a tile in shared memory that stays
+    there the result names the same bytes.
 
     `%p = nv_tileaa.permute %t attributes {permutation = array<i64: 1, 0>} : (...) -> ...`
     """
@@ -185,7 +186,7 @@ class PermuteOp(TileOp):
     result = result_def(AnyTensorTypeConstr)
     permutation = prop_def(DenseArrayBase.constr(i64))
 
-    traits = traits_def(ReadsViews())
+    traits = traits_def(ReadsViews(), ViewInMemory())
 
     def verify_contract(self) -> None:
         verify_same_elements(self.source.type, self.result.type)

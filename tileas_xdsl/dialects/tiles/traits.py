@@ -3,6 +3,7 @@ Traits by which the tile ops of `nv_tileaa` and `nv_tileas` say which memory a r
 and what the ops read and write.
 
     %v = nv_tileas.view %buffer[%i]            names bytes of %buffer          ViewOfOperand
+    %t = nv_tileaa.permute %tile               in memory as well               ViewInMemory
     %q = nv_tileaa.addptr %p, %i               points into what %p points to   LeadsToOperand
     %t = nv_tileas.tiled_load %view[%i]        gives a tile of its own         OwnStorage
     %s = ...pipeline.consumer_read %c          gives the tile in the slot      SlotStorage
@@ -45,6 +46,10 @@ class ViewOfOperand(LeadsToOperand):
     """Result 0 names the storage of operand 0, whole or in part: a view exactly when operand 0 is one."""
 
 
+class ViewInMemory(OpTrait):
+    """Result 0 names the storage of operand 0 where both lie in shared or tensor memory, and else is a value."""
+
+
 class AddsInPlace(OpTrait):
     """Result 0 has the storage of operand 2, the tile that the op adds to."""
 
@@ -77,6 +82,8 @@ class MemoryConsistency(OpTrait):
 
 def names_bytes_of_operand(op: Operation) -> bool:
     """Whether the result of `op` names bytes of its first operand, so that it is a view exactly where that one is."""
+    if op.has_trait(ViewInMemory, value_if_unregistered=False):
+        return denotes_memory(op.operands[0].type) and denotes_memory(op.results[0].type)
     return op.has_trait(ViewOfOperand, value_if_unregistered=False)
 
 

@@ -1,18 +1,21 @@
 """
-What the ops of `nv_tileaa` that arrange tiles do: `view`, `expand_dims` and `extract_slice` of a view name bytes of it;
-the other ops read their source and give a value.
+What the ops of `nv_tileaa` that arrange tiles do: `view`, `expand_dims` and `extract_slice` of a view name bytes of it,
+and so does `permute` where its result lies in memory, too; the other ops read their source and give a value.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tileas_xdsl.dialects.nv_tileaa import structure
 from tileas_xdsl.dialects.nv_tileaa.regions import YieldOp
+from tileas_xdsl.dialects.tiles.traits import names_bytes_of_operand
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import effect, suspends, terminators
+from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.standings import Answer
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
@@ -76,10 +79,16 @@ def _broadcast(_agent: Agent, op: structure.BroadcastOp, source: Any) -> Any:
     return restructured(source, lambda array: np.broadcast_to(array, shape).copy())
 
 
-@computes(structure.PermuteOp)
-def _permute(_agent: Agent, op: structure.PermuteOp, source: Any) -> Any:
+@effect(structure.PermuteOp)
+def _permute(agent: Agent, op: structure.PermuteOp, source: Any) -> Any:
     axes = [int(axis) for axis in op.permutation.get_values()]
-    return restructured(source, lambda array: np.transpose(array, axes))
+    if isinstance(source, View) and names_bytes_of_operand(op):
+        shape, strides = ([each[axis] for axis in axes] for each in (source.shape, source.strides))
+        return replace(source, shape=tuple(shape), strides=tuple(strides))
+    contents = read_tile(agent, source, op)
+    if contents is UNKNOWN or not agent.has_data:
+        return UNKNOWN
+    return restructured(contents, lambda array: np.transpose(array, axes))
 
 
 @computes(structure.CatOp)

@@ -18,6 +18,7 @@ and products the fragments that they need (`products.py`), with conversions arou
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -29,7 +30,11 @@ from tileas_xdsl.analysis.target import capability_for
 from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.targets.chips import DEFAULT_NAME
 from tileas_xdsl.transforms.tileas.assign_layouts.agreement import make_agree
-from tileas_xdsl.transforms.tileas.assign_layouts.products import anchor_products, widen_factors
+from tileas_xdsl.transforms.tileas.assign_layouts.products import (
+    anchor_products,
+    takes_turned,
+    widen_factors,
+)
 from tileas_xdsl.transforms.tileas.assign_layouts.reads import read_first
 from tileas_xdsl.transforms.tileas.assign_layouts.tiles import assign_tiles, refuse_tiles_without_layout
 
@@ -73,8 +78,8 @@ class AssignLayoutsPass(ModulePass):
         capabilities = [capability_for(function, self.compute_capability) for function in functions_in(op)]
         refuse_tiles_without_layout(op, self.num_warps)
         for function, capability in zip(functions_in(op), capabilities, strict=True):
-            widen_factors(function, capability)
-            read_first(function)
+            widen_factors(function, self.num_warps, capability)
+            read_first(function, partial(takes_turned, warps=self.num_warps, capability=capability))
         assign_tiles(op, self.num_warps)
         for function, capability in zip(functions_in(op), capabilities, strict=True):
             make_agree(function)

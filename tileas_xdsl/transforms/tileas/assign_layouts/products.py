@@ -9,6 +9,7 @@ Where threads multiply floats of 8 bits, these become products of f16, which has
 
 `wgmma` takes bytes only where both operands lie along K, which B does not as loads leave it, and `mma.sync` takes them
 from sm_89 on (PTX ISA, "wgmma.mma_async" and "mma"). Products of two f16 are exact in f32: the sums are the same.
+`tcgen05` multiplies them as they are.
 """
 
 from __future__ import annotations
@@ -29,18 +30,37 @@ from tileas_xdsl.dialects.nv_tileas import compute as nv_tileas
 from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, element_bits, form_of, has_six_bit_floats, layout_of
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
 from tileas_xdsl.dialects.nv_tileas.verification import space_of
+from tileas_xdsl.dialects.nvvm.matrix_attributes import Tcgen05MMAKind
 from tileas_xdsl.layouts.defaults import Instructions, ProductForms, in_shared_memory, of_product
 from tileas_xdsl.layouts.forms import LayoutForm, Mma
 from tileas_xdsl.targets.chips import Feature, can
+from tileas_xdsl.transforms.tileas.assign_layouts.reads import is_plain_in_memory
+
+Product = nv_tileaa.DotOp | nv_tileas.DotOp
 
 
-def widen_factors(function: Operation, capability: int) -> None:
-    """Let products multiply f16 where their factors are smaller floats, without scale factors."""
-    if can(capability, Feature.BLOCK_SCALING):
-        return
-    for op in list(function.walk()):
-        if isinstance(op, DotOp) and op.sfa is None and _is_small(op.a) and _is_small(op.b):
+def widen_factors(function: Operation, warps: int, capability: int) -> None:
+    """Let products multiply f16 where their factors are smaller floats without scale factors, but for `tcgen05`."""
+    for op in [each for each in function.walk() if isinstance(each, DotOp)]:
+        is_small = op.sfa is None and _is_small(op.a) and _is_small(op.b)
+        if is_small and not _is_of_tensor_memory(op, warps, capability):
             op.operands[0], op.operands[1] = _widened(op, op.a), _widened(op, op.b)
+
+
+def takes_turned(op: PermuteOp, warps: int, capability: int) -> bool:
+    """Whether only products with sums in tensor memory read what is turned: they take rows along any dimension."""
+    if not is_plain_in_memory(op.source) or [int(axis) for axis in op.permutation.get_values()] != [1, 0]:
+        return False
+    readers = [use.operation for use in op.result.uses]
+    return bool(readers) and all(
+        isinstance(reader, Product) and _is_of_tensor_memory(reader, warps, capability) for reader in readers
+    )
+
+
+def _is_of_tensor_memory(op: Product, warps: int, capability: int) -> bool:
+    """Whether the sum of a product will lie in tensor memory."""
+    forms = _best_forms(op, warps, capability)
+    return forms is not None and forms.acc.shape.is_tcgen05
 
 
 def _is_small(value: SSAValue) -> bool:
@@ -70,9 +90,6 @@ def _built(point: Operation, op: Operation) -> SSAValue:
     return op.results[0]
 
 
-Product = nv_tileaa.DotOp | nv_tileas.DotOp
-
-
 def anchor_products(function: Operation, warps: int, capability: int) -> None:
     """Give the products of a function the fragments that a target has for them."""
     for op in [op for op in function.walk() if isinstance(op, Product)]:
@@ -89,6 +106,12 @@ def _forms_of(op: Product, warps: int, capability: int) -> ProductForms | None:
     tiles = [value.type for value in (op.a, op.b, op.c)]
     if any(form_of(tile) is None for tile in tiles) or isinstance(form_of(op.c.type), Mma):
         return None
+    return _best_forms(op, warps, capability)
+
+
+def _best_forms(op: Product, warps: int, capability: int) -> ProductForms | None:
+    """The fragments that suit the elements and the extents of a product."""
+    tiles = [value.type for value in (op.a, op.b, op.c)]
     shapes = [cast(TensorType[Attribute], tile).get_shape() for tile in tiles]
     bits, other = element_bits(op.a.type), element_bits(op.b.type)
     if bits is None or bits != other or any(len(shape) != 2 for shape in shapes):
@@ -101,13 +124,22 @@ def _forms_of(op: Product, warps: int, capability: int) -> ProductForms | None:
 
 def _instructions(capability: int, op: Product) -> Instructions:
     """
-    The instructions of the target for the elements of a product whose B has rows along N, as loads leave them: wgmma
-    takes these only of 16 bits, tcgen05 also of 8 (PTX ISA, "wgmma.mma_async"; "tcgen05.mma", "Major-ness").
+    The instructions of the target for the elements of a product. Where B has rows along N, as loads leave them, wgmma
+    takes elements of 16 bits alone, tcgen05 also of 8, and of 32 only with a swizzle that no load makes (PTX ISA,
+    "wgmma.mma_async"; "tcgen05.mma", "Major-ness").
     """
     if can(capability, Feature.WGMMA):
         return Instructions.WGMMA if element_bits(op.a.type) == 16 else Instructions.MMA_SYNC
     kind = kind_of(op)
-    return Instructions.TCGEN05 if kind is not None and can(capability, kind.feature) else Instructions.MMA_SYNC
+    if kind is None or not can(capability, kind.feature):
+        return Instructions.MMA_SYNC
+    is_wide = kind.kind is Tcgen05MMAKind.TF32
+    return Instructions.MMA_SYNC if is_wide and not _lies_along_k(op) else Instructions.TCGEN05
+
+
+def _lies_along_k(op: Product) -> bool:
+    """Whether the rows of A, and of what B is permuted from, lie along K in shared memory."""
+    return not isinstance(op.a.owner, PermuteOp) and isinstance(op.b.owner, PermuteOp)
 
 
 def _anchor(op: Product, forms: ProductForms) -> None:

@@ -34,8 +34,11 @@ def lower_ops(block: Block, low: Lowering) -> None:
 
 def lower_op(op: Operation, low: Lowering) -> None:
     """Lower one op by its rule; ops of `nvvm` and `llvm` stay."""
-    with low.standing_for(op):
-        RULES.get(type(op), copied)(op, low)
+    found = RULES.get(type(op))
+    if found is not None:
+        found(op, low)
+    else:
+        copied(op, low)
 
 
 # Blocks ---------------------------------------------------------------------------------------------------------------

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import cast
 
+from xdsl.builder import Builder
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import VectorType, i32
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.dialects.extensions.llvm_values import ExtractElementOp
 from tileas_xdsl.dialects.nvvm import tcgen05, tcgen05_mma
@@ -124,8 +125,11 @@ def _store(op: tcgen05.Tcgen05StOp, emit: Emitter) -> None:
 
 
 def tie_loads(root: Operation) -> None:
-    """Let each wait for loads return the registers that the loads in front of it in its block fill."""
-    for wait in [op for op in root.walk() if isinstance(op, tcgen05.Tcgen05WaitOp)]:
+    """
+    Let each wait for loads return the registers that the loads in front of it in its block fill. The last wait is
+    first: the wait before it, at which its loads begin, is not replaced yet.
+    """
+    for wait in reversed([op for op in root.walk() if isinstance(op, tcgen05.Tcgen05WaitOp)]):
         if wait.kind.data is Tcgen05Wait.LOAD:
             loads = _loads_before(wait)
             if loads:
@@ -143,7 +147,7 @@ def _loads_before(wait: tcgen05.Tcgen05WaitOp) -> list[tcgen05.Tcgen05LdOp]:
 
 
 def _tie(wait: tcgen05.Tcgen05WaitOp, loads: list[tcgen05.Tcgen05LdOp]) -> None:
-    emit = Emitter.before(wait)
+    emit = Emitter(Builder(InsertPoint.before(wait)))
     uses = [list(load.res.uses) for load in loads]
     registers = [register for load in loads for register in _registers(load.res, emit)]
     after = iter(

@@ -111,7 +111,8 @@ def _rearrange(op: PermuteOp | ViewOp, threads: Threads) -> None:
     if tile.in_registers:
         threads.give(op.result, Registers(tile, threads.registers(op.source).values))
     else:
-        threads.give(op.result, SharedTile(tile, threads.tile(op.source).pointer))
+        seen = threads.tile(op.source)
+        threads.give(op.result, SharedTile(tile, seen.pointer, seen.slot))
 
 
 @refusal(PermuteOp, ViewOp)

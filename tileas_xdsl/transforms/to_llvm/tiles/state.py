@@ -155,8 +155,7 @@ class Threads(Building):
 
 def lower(op: Operation, threads: Threads) -> None:
     """Build what stands for an op."""
-    with threads.standing_for(op):
-        RULES[type(op)](op, threads)
+    RULES[type(op)](op, threads)
 
 
 def all_types(values: Sequence[SSAValue]) -> list[Attribute]:
