@@ -53,6 +53,17 @@ def _yielded_to(terminator: scf.YieldOp, index: int) -> Sequence[SSAValue] | Non
             return None
 
 
+def names_behind(use: Use) -> Sequence[SSAValue] | None:
+    """The same, and the names under which agents capture the used value; None where the op uses the value itself."""
+    op = use.operation
+    agents = AgentLikeOpInterface.of(op)
+    if agents is None or not agents.hands_operands_in:
+        return carried_to(use)
+    entries = [region.first_block for region in op.regions]
+    places = [(entry, use.index + len(entry.args) - len(op.operands)) for entry in entries if entry is not None]
+    return [entry.args[place] for entry, place in places if 0 <= place < len(entry.args)]
+
+
 def handed_by(value: SSAValue) -> list[tuple[SSAValue, Operation]] | None:
     """What a counted loop or a branch makes `value` of, and the op that hands it on; None for other values."""
     if isinstance(value, BlockArgument):

@@ -30,12 +30,13 @@ from tileas_xdsl.analysis.thread_blocks import block_shape_of
 from tileas_xdsl.analysis.threads.columns import Columns, columns_in, stores_nothing
 from tileas_xdsl.analysis.threads.coordinates import TileOfArray, coordinate_of
 from tileas_xdsl.analysis.threads.filling import is_by_tma
-from tileas_xdsl.analysis.threads.liveness import REARRANGES, agent_of, names_behind, seen_from
+from tileas_xdsl.analysis.threads.liveness import REARRANGES, agent_of, seen_from
 from tileas_xdsl.analysis.threads.places import OTHER_SLOT, Place, place_of, webs_of
 from tileas_xdsl.analysis.threads.products import reads_shared_memory
 from tileas_xdsl.analysis.threads.rings import Rings, Slots
 from tileas_xdsl.analysis.threads.stores import stores_behind, waits_at_once
 from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
+from tileas_xdsl.analysis.value_flow import names_behind
 from tileas_xdsl.dialects.cute import CuteAtomAttr
 from tileas_xdsl.dialects.nv_tileaa.atomics import GatherLoadOp, TiledAtomicRmwOp
 from tileas_xdsl.dialects.nv_tileaa.compute import BlockTileOp, DotOp

@@ -15,7 +15,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import ArrayAttr, DenseIntOrFPElementsAttr, IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
-from tileas_xdsl.analysis.threads.liveness import names_behind
+from tileas_xdsl.analysis.value_flow import names_behind
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.structure import CopyOp
 from tileas_xdsl.layouts.tensor_memory import COLUMNS

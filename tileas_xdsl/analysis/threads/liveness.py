@@ -15,24 +15,15 @@ the end of the block.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, Region, SSAValue, Use
 
-from tileas_xdsl.analysis.value_flow import carried_to
+from tileas_xdsl.analysis.value_flow import carried_to, names_behind
 from tileas_xdsl.dialects.nv_tileaa.structure import PermuteOp, ViewOp
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
-
-
-def names_behind(use: Use) -> Sequence[SSAValue] | None:
-    """The names under which a use hands a value on, to agents, too; None where the op uses the value itself."""
-    op = use.operation
-    if isinstance(op, AgentSwitchOp) and op.is_isolated:
-        return [region.block.args[use.index] for region in op.bodies]
-    return carried_to(use)
-
 
 SUM = 2
 """The number of the operand that a product adds to."""

@@ -21,10 +21,10 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, i32
 from xdsl.ir import Operation, SSAValue
 
 from tileas_xdsl.analysis.threads.filling import is_way_to_slot
-from tileas_xdsl.analysis.threads.liveness import Liveness, agent_of, names_behind, uses_of
+from tileas_xdsl.analysis.threads.liveness import Liveness, agent_of, uses_of
 from tileas_xdsl.analysis.threads.products import Underway
 from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
-from tileas_xdsl.analysis.value_flow import Families, values_in
+from tileas_xdsl.analysis.value_flow import Families, names_behind, values_in
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp
 from tileas_xdsl.dialects.nv_tileas.tokens import CreateNoneOp

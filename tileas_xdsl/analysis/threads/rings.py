@@ -21,9 +21,9 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tileas_xdsl.analysis.pipeline_root import PipelineRoot, PipelineRoots
 from tileas_xdsl.analysis.threads.filling import filled_with, is_by_tma, stores_into
-from tileas_xdsl.analysis.threads.liveness import agent_of, names_behind, seen_from
+from tileas_xdsl.analysis.threads.liveness import agent_of, seen_from
 from tileas_xdsl.analysis.threads.products import is_in_tensor_memory
-from tileas_xdsl.analysis.value_flow import Families, values_in
+from tileas_xdsl.analysis.value_flow import Families, names_behind, values_in
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ProduceOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import (

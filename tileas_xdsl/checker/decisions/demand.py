@@ -24,8 +24,9 @@ from xdsl.dialects import arith, llvm
 from xdsl.ir import Operation, Region, SSAValue, Use
 
 from tileas_xdsl.analysis.induction import constant_integer
+from tileas_xdsl.analysis.value_flow import names_behind
 from tileas_xdsl.checker.decisions.derived_counts import PRODUCTS, SHIFTS_RIGHT
-from tileas_xdsl.checker.decisions.open_loops import integers_in, names_at
+from tileas_xdsl.checker.decisions.open_loops import integers_in
 from tileas_xdsl.checker.decisions.origins import SUMS, WIDENING
 from tileas_xdsl.machine.core.values import bit_width
 
@@ -73,7 +74,7 @@ def _counted_to(value: SSAValue) -> int:
 def _of(use: Use, moduli: Mapping[SSAValue, int]) -> int:
     """What one use of a value needs."""
     op = use.operation
-    names = names_at(use)
+    names = names_behind(use)
     if names:
         return lcm(*(moduli.get(name, 1) for name in names))
     if isinstance(op, arith.TruncIOp | llvm.TruncOp):

@@ -23,8 +23,8 @@ from xdsl.dialects import arith, llvm, scf
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 
 from tileas_xdsl.analysis.induction import constant_integer
-from tileas_xdsl.analysis.value_flow import behind_captures
-from tileas_xdsl.checker.decisions.open_loops import integers_in, names_at
+from tileas_xdsl.analysis.value_flow import behind_captures, names_behind
+from tileas_xdsl.checker.decisions.open_loops import integers_in
 from tileas_xdsl.checker.proof.shifts import MOST_TURNS
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 from tileas_xdsl.machine.arguments import is_integer_scalar
@@ -87,7 +87,7 @@ def sources_of(values: Iterable[SSAValue]) -> Mapping[SSAValue, list[SSAValue]]:
     sources: dict[SSAValue, list[SSAValue]] = {}
     for value in values:
         for use in value.uses:
-            for name in names_at(use):
+            for name in names_behind(use) or ():
                 sources.setdefault(name, []).append(value)
     return sources
 

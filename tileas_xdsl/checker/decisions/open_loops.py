@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue, Use
 
 from tileas_xdsl.analysis.induction import constant_integer
-from tileas_xdsl.analysis.value_flow import behind_captures, carried_to
+from tileas_xdsl.analysis.value_flow import behind_captures, names_behind
 from tileas_xdsl.checker.decisions.derived_counts import DerivedCount, Term, derived_count
 from tileas_xdsl.checker.decisions.origins import (
     MIRRORED,
@@ -198,7 +198,7 @@ def _deciding(argument: SSAValue) -> Iterator[Use]:
     stack = [argument]
     while stack:
         for use in stack.pop().uses:
-            further = names_at(use)
+            further = names_behind(use) or ()
             op, value = use.operation, use.operation.operands[use.index]
             is_sum = isinstance(op, SUMS) and all(
                 operand is value or constant_integer(operand) is not None for operand in op.operands
@@ -210,17 +210,6 @@ def _deciding(argument: SSAValue) -> Iterator[Use]:
                 stack.extend(further)
             else:
                 yield use
-
-
-def names_at(use: Use) -> Sequence[SSAValue]:
-    """The other names that the used value gets there: in regions of agents, in loops and branches."""
-    op = use.operation
-    agents = AgentLikeOpInterface.of(op)
-    if agents is not None and agents.hands_operands_in:
-        entries = [region.first_block for region in op.regions]
-        places = [(entry, use.index + len(entry.args) - len(op.operands)) for entry in entries if entry is not None]
-        return [entry.args[place] for entry, place in places if 0 <= place < len(entry.args)]
-    return carried_to(use) or ()
 
 
 def integers_in(body: Region) -> Iterator[SSAValue]:

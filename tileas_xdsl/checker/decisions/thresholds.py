@@ -33,8 +33,9 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 
 from tileas_xdsl.analysis.induction import constant_integer
+from tileas_xdsl.analysis.value_flow import names_behind
 from tileas_xdsl.checker.decisions.limits import sources_of
-from tileas_xdsl.checker.decisions.open_loops import integers_in, names_at
+from tileas_xdsl.checker.decisions.open_loops import integers_in
 from tileas_xdsl.checker.decisions.origins import ADDITIONS, SUMS, WIDENING
 from tileas_xdsl.machine.core.moving_numbers import LEAST_WIDTH
 from tileas_xdsl.machine.core.values import bit_width
@@ -88,7 +89,7 @@ def _wanted(value: SSAValue, ends: Thresholds) -> Iterator[int]:
     """Up to what numbers `value` has to be told apart."""
     for use in value.uses:
         op = use.operation
-        yield from (ends[name] for name in names_at(use) if name in ends)
+        yield from (ends[name] for name in names_behind(use) or () if name in ends)
         if len(op.results) != 1 or (end := ends.get(op.results[0])) is None:
             continue
         if isinstance(op, WIDENING):

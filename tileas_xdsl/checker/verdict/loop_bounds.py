@@ -11,10 +11,10 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ShapedType, i1
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue, Use
 
 from tileas_xdsl.analysis.memory.tail_guards import is_tail_guard
-from tileas_xdsl.analysis.value_flow import carried_to
+from tileas_xdsl.analysis.value_flow import names_behind
 from tileas_xdsl.checker.verdict.loop_lengths import called_function
 from tileas_xdsl.checker.verdict.steering import steers
-from tileas_xdsl.interfaces import AgentLikeOpInterface, LoopLikeOpInterface
+from tileas_xdsl.interfaces import LoopLikeOpInterface
 from tileas_xdsl.machine.arguments import argument_names, is_integer_scalar
 from tileas_xdsl.machine.core.meaning import facts_of
 from tileas_xdsl.machine.core.op_facts import Tells
@@ -107,7 +107,7 @@ def _flows_to(use: Use) -> Sequence[SSAValue]:
     op, index = use.operation, use.index
     if isinstance(op, arith.CmpiOp) and is_tail_guard(op):
         return []
-    carried = carried_to(use)
+    carried = names_behind(use)
     if carried is not None:
         return carried
     values: list[SSAValue] = [*op.results, *_given_to_a_block(op, index)]
@@ -117,11 +117,6 @@ def _flows_to(use: Use) -> Sequence[SSAValue]:
     loop = LoopLikeOpInterface.of(op)
     if loop is not None:
         values.extend(loop.carried_arguments)
-    if AgentLikeOpInterface.of(op) is not None:
-        for region in op.regions:
-            entry = region.first_block
-            arguments: Sequence[BlockArgument] = entry.args if entry is not None else ()
-            values.extend(arguments[index : index + 1])
     return values
 
 

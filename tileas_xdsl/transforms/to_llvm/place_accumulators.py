@@ -27,9 +27,9 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.threads.columns import COLUMNS_OF, MOST, Columns, columns_in
-from tileas_xdsl.analysis.threads.liveness import Liveness, comes_behind, names_behind
+from tileas_xdsl.analysis.threads.liveness import Liveness, comes_behind
 from tileas_xdsl.analysis.threads.products import Product, is_in_tensor_memory
-from tileas_xdsl.analysis.value_flow import Families, values_in
+from tileas_xdsl.analysis.value_flow import Families, names_behind, values_in
 from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.cute import CuteAtomAttr
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp

@@ -26,8 +26,9 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, TensorType, UnitAttr
 from xdsl.ir import Attribute, Operation, SSAValue, Use
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from tileas_xdsl.analysis.threads.liveness import names_behind, uses_of
+from tileas_xdsl.analysis.threads.liveness import uses_of
 from tileas_xdsl.analysis.threads.places import OTHER_SLOT, PLACE, Place, Turns, Web, beginning, webs_of
+from tileas_xdsl.analysis.value_flow import names_behind
 from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr
 from tileas_xdsl.dialects.nv_tileas.memory import AsyncTiledLoadOp
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, CopyOp, ViewOp
