@@ -16,12 +16,20 @@ Index arithmetic is assumed not to wrap around, as is usual in dependence analys
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import arith, llvm, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+
+from tileas_xdsl.dialects.upstream_models.integers import (
+    Domain,
+    Function,
+    IntegerFunction,
+    computes,
+    integer_function,
+)
 
 
 def constant_integer(value: SSAValue) -> int | None:
@@ -143,8 +151,72 @@ class AffineIndex:
         return AffineIndex(low, high, self.per_iteration * factor, self.per_step * factor, terms, turn)
 
 
-_LINEAR = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.IndexCastOp, arith.ExtSIOp)
-_REMAINDERS = (arith.RemUIOp, arith.RemSIOp, arith.AndIOp)
+# What ops make of linear forms ----------------------------------------------------------------------------------------
+
+
+def _sum(_what: IntegerFunction, left: AffineIndex, right: AffineIndex) -> AffineIndex:
+    return left.plus(right)
+
+
+def _difference(_what: IntegerFunction, left: AffineIndex, right: AffineIndex) -> AffineIndex:
+    return left.plus(right.times(-1))
+
+
+def _product(_what: IntegerFunction, left: AffineIndex, right: AffineIndex) -> AffineIndex | None:
+    if (factor := right.as_constant) is not None:
+        return left.times(factor)
+    return right.times(factor) if (factor := left.as_constant) is not None else None
+
+
+def _shifted(_what: IntegerFunction, number: AffineIndex, places: AffineIndex) -> AffineIndex | None:
+    by = places.as_constant
+    return number.times(1 << by) if by is not None and 0 <= by < MOST_PLACES else None
+
+
+def _resized(what: IntegerFunction, number: AffineIndex) -> AffineIndex | None:
+    return number if what.signed or number.is_never_negative else None
+
+
+def _remainder(what: IntegerFunction, number: AffineIndex | None, divisor: AffineIndex | None) -> AffineIndex | None:
+    """The form of a remainder by a constant: a turn where possible, else the interval of all remainders."""
+    slots = divisor.as_constant if divisor is not None else None
+    if what.function is Function.AND and slots is not None:
+        slots = slots + 1 if slots & (slots + 1) == 0 else None
+    if slots is None or slots <= 0:
+        return None
+    has_sign = what.function is Function.REMAINDER and what.signed
+    least = 1 - slots if has_sign else 0
+    if number is None or number.low != number.high or number.turn is not None:
+        return AffineIndex(least, slots - 1)
+    # Read as unsigned, a negative number is another one, unless the slots divide two to the width.
+    is_power_of_two = slots & (slots - 1) == 0
+    if not (has_sign or is_power_of_two or number.is_never_negative):
+        return AffineIndex(least, slots - 1)
+    return AffineIndex(turn=RotatingIndex(number, slots, 0 if number.is_never_negative else least))
+
+
+MOST_PLACES = 64
+"""By fewer places than that an integer is shifted; else what comes of it is not defined (MLIR, dialect `arith`)."""
+TWO_CASES = "two forms, of which one holds"
+INDICES: Domain[Callable[..., AffineIndex | None]] = Domain(
+    {
+        Function.SUM: _sum,
+        Function.DIFFERENCE: _difference,
+        Function.PRODUCT: _product,
+        Function.LEFT: _shifted,
+        Function.EXTENDED: _resized,
+        Function.RESIZED: _resized,
+        Function.REMAINDER: _remainder,
+        Function.AND: _remainder,
+    },
+    unknown={
+        **dict.fromkeys((Function.QUOTIENT, Function.RIGHT), "changes in some iterations only"),
+        **dict.fromkeys((Function.OR, Function.XOR), "bits are no sum"),
+        **dict.fromkeys((Function.LEAST, Function.GREATEST, Function.CHOICE), TWO_CASES),
+        Function.TRUNCATED: "the bits that are dropped may count",
+        Function.COMPARISON: "a truth is no subscript",
+    },
+)
 
 
 @dataclass
@@ -190,7 +262,7 @@ class LoopIndices:
     def _sources(self, value: SSAValue) -> Sequence[SSAValue]:
         """The values from whose forms that of `value` is computed."""
         if isinstance(value, OpResult):
-            return value.op.operands if isinstance(value.op, (*_LINEAR, *_REMAINDERS)) else ()
+            return () if INDICES.rule(value.op) is None else value.op.operands
         if value is self.loop.body.block.args[0]:
             return (self.loop.lb,)
         advance = self._advance(value)
@@ -199,50 +271,20 @@ class LoopIndices:
     def _form(self, value: SSAValue) -> AffineIndex | None:
         if (number := constant_integer(value)) is not None:
             return AffineIndex.constant(number)
-        if isinstance(value, OpResult) and isinstance(value.op, _LINEAR):
-            return self._linear_form(value.op)
-        if isinstance(value, OpResult) and isinstance(value.op, _REMAINDERS) and self.defined_inside(value):
-            return self._remainder_form(value.op)
+        if isinstance(value, OpResult) and (form := self._computed_form(value.op)) is not None:
+            return form
         if isinstance(value, BlockArgument) and self.is_inside(value.block):
             return self._argument_form(value)
         return None if self.defined_inside(value) else AffineIndex.symbol(value)
 
-    def _linear_form(self, op: Operation) -> AffineIndex | None:
-        """The form of an arithmetic op whose operands' forms are known."""
-        forms = [self._known[operand] for operand in op.operands]
-        if any(form is None for form in forms):
-            return None if self.defined_inside(op.results[0]) else AffineIndex.symbol(op.results[0])
-        first, *rest = (form for form in forms if form is not None)
-        match op:
-            case arith.AddiOp():
-                return first.plus(rest[0])
-            case arith.SubiOp():
-                return first.plus(rest[0].times(-1))
-            case arith.MuliOp() if (factor := rest[0].as_constant) is not None:
-                return first.times(factor)
-            case arith.MuliOp() if (factor := first.as_constant) is not None:
-                return rest[0].times(factor)
-            case arith.MuliOp():
-                return None if self.defined_inside(op.results[0]) else AffineIndex.symbol(op.results[0])
-            case _:
-                return first
-
-    def _remainder_form(self, op: Operation) -> AffineIndex | None:
-        """The form of a remainder by a constant: a turn where possible, else the interval of all remainders."""
-        number, divisor = (self._known[operand] for operand in op.operands)
-        slots = divisor.as_constant if divisor is not None else None
-        if isinstance(op, arith.AndIOp) and slots is not None:
-            slots = slots + 1 if slots & (slots + 1) == 0 else None
-        if slots is None or slots <= 0:
+    def _computed_form(self, op: Operation) -> AffineIndex | None:
+        """The form of an arithmetic op whose operands' forms are known. A remainder outside is a symbol."""
+        what, rule = integer_function(op), INDICES.rule(op)
+        is_turn = computes(op, Function.REMAINDER, Function.AND)
+        forms = [self._known.get(operand) for operand in op.operands]
+        if what is None or rule is None or (is_turn and not self.defined_inside(op.results[0])):
             return None
-        least = 1 - slots if isinstance(op, arith.RemSIOp) else 0
-        if number is None or number.low != number.high or number.turn is not None:
-            return AffineIndex(least, slots - 1)
-        # Read as unsigned, a negative number is another one, unless the slots divide two to the width.
-        is_power_of_two = slots & (slots - 1) == 0
-        if not (isinstance(op, arith.RemSIOp) or is_power_of_two or number.is_never_negative):
-            return AffineIndex(least, slots - 1)
-        return AffineIndex(turn=RotatingIndex(number, slots, 0 if number.is_never_negative else least))
+        return rule(what, *forms) if is_turn or all(form is not None for form in forms) else None
 
     def _argument_form(self, argument: BlockArgument) -> AffineIndex | None:
         if argument is self.loop.body.block.args[0]:
@@ -273,16 +315,17 @@ class LoopIndices:
         if not isinstance(value.type, IndexType | IntegerType):
             return None
         terminator = self.loop.body.block.last_op
-        assert isinstance(terminator, scf.YieldOp)
-        match terminator.arguments[value.index - 1].owner:
-            case arith.AddiOp(lhs=lhs, rhs=rhs) if lhs is value:
-                growth = constant_integer(rhs)
-            case arith.AddiOp(lhs=lhs, rhs=rhs) if rhs is value:
-                growth = constant_integer(lhs)
-            case arith.SubiOp(lhs=lhs, rhs=rhs) if lhs is value and (number := constant_integer(rhs)) is not None:
-                growth = -number
-            case _:
-                return None
+        assert terminator is not None
+        following = terminator.operands[value.index - 1].owner
+        if not computes(following, Function.SUM, Function.DIFFERENCE):
+            return None
+        assert isinstance(following, Operation)
+        left, right = following.operands
+        growth = constant_integer(right if left is value else left)
+        if computes(following, Function.DIFFERENCE) and growth is not None:
+            growth = -growth if left is value else None
+        if value not in (left, right):
+            return None
         return None if growth is None else (value.index - 1, growth)
 
 

@@ -5,9 +5,9 @@ The range of an index, by interval arithmetic.
     %left = arith.subi %c2, %e       [0, 2] in `scf.for %e = %c0 to %c3 step %c1`
 
 Input: a value of an integer or index type. Output: a `Range`. Constants, induction variables with constant bounds,
-remainders, sums, differences, products, quotients, minima, maxima and selections have one. A loaded value, an argument
-or a loop-carried value has the full range. Index arithmetic is assumed not to wrap around, as is usual in dependence
-analysis.
+remainders, sums, differences, products, quotients, masks, shifts, minima, maxima and selections have one. A loaded
+value, an argument or a loop-carried value has the full range. Index arithmetic is assumed not to wrap
+around, as is usual in dependence analysis.
 """
 
 from __future__ import annotations
@@ -15,10 +15,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import arith, scf
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.dialects import scf
+from xdsl.ir import Block, BlockArgument, OpResult, SSAValue
 
-from tileas_xdsl.analysis.induction import constant_integer, trip_count_of
+from tileas_xdsl.analysis.induction import MOST_PLACES, constant_integer, trip_count_of
+from tileas_xdsl.dialects.upstream_models.integers import (
+    EXACT,
+    Domain,
+    Function,
+    IntegerFunction,
+    computes,
+    integer_function,
+)
 
 NO_LIMIT = 1 << 64
 """The upper end of a range without an upper limit; its negative is the lower end without a lower limit."""
@@ -83,8 +91,8 @@ class ValueRanges:
         sources = [self._known[source] for source in _sources(value)]
         if isinstance(value, BlockArgument):
             return _induction(sources) if sources else ANYTHING
-        rule = _RULES.get(type(value.owner)) if isinstance(value.owner, Operation) else None
-        return rule(*sources) if rule is not None else ANYTHING
+        what, rule = integer_function(value.owner), RANGES.rule(value.owner)
+        return ANYTHING if what is None or rule is None else rule(what, *sources)
 
 
 def _sources(value: SSAValue) -> Sequence[SSAValue]:
@@ -92,9 +100,9 @@ def _sources(value: SSAValue) -> Sequence[SSAValue]:
     The values from whose ranges that of `value` follows. It has no cycles, since loop-carried values have no sources.
     """
     if isinstance(value, OpResult):
-        if type(value.op) not in _RULES:
+        if RANGES.rule(value.op) is None:
             return ()
-        return value.op.operands[1:] if isinstance(value.op, arith.SelectOp) else value.op.operands
+        return value.op.operands[1:] if computes(value.op, Function.CHOICE) else value.op.operands
     owner = value.owner
     loop = owner.parent_op() if isinstance(owner, Block) else None
     if isinstance(loop, scf.ForOp) and isinstance(value, BlockArgument) and value.index == 0:
@@ -118,17 +126,17 @@ def _induction(bounds: Sequence[Range]) -> Range:
 # Interval arithmetic --------------------------------------------------------------------------------------------------
 
 
-def _sum(left: Range, right: Range) -> Range:
+def _sum(_what: IntegerFunction, left: Range, right: Range) -> Range:
     low = -NO_LIMIT if -NO_LIMIT in (left.low, right.low) else left.low + right.low
     high = NO_LIMIT if NO_LIMIT in (left.high, right.high) else left.high + right.high
     return Range.of(low, high)
 
 
-def _difference(left: Range, right: Range) -> Range:
-    return _sum(left, Range(-right.high, -right.low))
+def _difference(what: IntegerFunction, left: Range, right: Range) -> Range:
+    return _sum(what, left, Range(-right.high, -right.low))
 
 
-def _product(left: Range, right: Range) -> Range:
+def _product(_what: IntegerFunction, left: Range, right: Range) -> Range:
     if Range(0, 0) in (left, right):
         return Range(0, 0)
     if left.is_finite and right.is_finite:
@@ -136,10 +144,8 @@ def _product(left: Range, right: Range) -> Range:
     return Range(0, NO_LIMIT) if left.low >= 0 and right.low >= 0 else ANYTHING
 
 
-def _remainder(left: Range, right: Range) -> Range:
-    """
-    The remainder of `remui` and `remsi`: it has the sign of the dividend, and a smaller magnitude than the divisor.
-    """
+def _remainder(what: IntegerFunction, left: Range, right: Range) -> Range:
+    """A signed remainder has the sign of the dividend, and a smaller magnitude than the divisor."""
     divisor = right.as_constant
     if divisor is None or divisor <= 0:
         return ANYTHING
@@ -147,64 +153,75 @@ def _remainder(left: Range, right: Range) -> Range:
         return left
     if left.low == left.high >= 0:
         return Range(left.low % divisor, left.low % divisor)
-    return Range(0 if left.low >= 0 else 1 - divisor, divisor - 1)
+    return Range(1 - divisor if what.signed and left.low < 0 else 0, divisor - 1)
 
 
-def _unsigned_remainder(left: Range, right: Range) -> Range:
-    divisor = right.as_constant
-    found = _remainder(left, right)
-    return found if divisor is None or divisor <= 0 else Range(max(found.low, 0), found.high)
-
-
-def _quotient(left: Range, right: Range) -> Range:
-    """The quotient of a non-negative number and a constant, rounded down."""
+def _quotient(what: IntegerFunction, left: Range, right: Range) -> Range:
+    """The quotient of a non-negative number and a constant."""
     divisor = right.as_constant
     if divisor is None or divisor <= 0 or left.low < 0:
         return ANYTHING
-    return Range(left.low // divisor, NO_LIMIT if left.high >= NO_LIMIT else left.high // divisor)
+    divide = EXACT[what]
+    return Range(divide(left.low, divisor), NO_LIMIT if left.high >= NO_LIMIT else divide(left.high, divisor))
 
 
-def _quotient_up(left: Range, right: Range) -> Range:
-    """The same, rounded up."""
-    divisor = right.as_constant
-    if divisor is None or divisor <= 0 or left.low < 0:
+def _power_of_two(places: Range) -> Range:
+    """What a shift multiplies or divides by."""
+    number = places.as_constant
+    return ANYTHING if number is None or not 0 <= number < MOST_PLACES else Range(1 << number, 1 << number)
+
+
+def _shifted_left(what: IntegerFunction, left: Range, right: Range) -> Range:
+    factor = _power_of_two(right)
+    return ANYTHING if factor is ANYTHING else _product(what, left, factor)
+
+
+def _shifted_right(_what: IntegerFunction, left: Range, right: Range) -> Range:
+    return _quotient(IntegerFunction(Function.QUOTIENT), left, _power_of_two(right))
+
+
+def _masked(_what: IntegerFunction, left: Range, right: Range) -> Range:
+    """No more than either operand that is not negative."""
+    highs = [each.high for each in (left, right) if each.low >= 0]
+    return Range(0, min(highs)) if highs else ANYTHING
+
+
+def _extreme(what: IntegerFunction, left: Range, right: Range) -> Range:
+    if not what.signed and min(left.low, right.low) < 0:
         return ANYTHING
-    return Range(-(-left.low // divisor), NO_LIMIT if left.high >= NO_LIMIT else -(-left.high // divisor))
+    pick = EXACT[what]
+    return Range(pick(left.low, right.low), pick(left.high, right.high))
 
 
-def _least(left: Range, right: Range) -> Range:
-    return Range(min(left.low, right.low), min(left.high, right.high))
+def _chosen(_what: IntegerFunction, left: Range, right: Range) -> Range:
+    return left.join(right)
 
 
-def _greatest(left: Range, right: Range) -> Range:
-    return Range(max(left.low, right.low), max(left.high, right.high))
+def _resized(what: IntegerFunction, source: Range) -> Range:
+    return source if what.signed or source.low >= 0 else ANYTHING
 
 
-def _unsigned(rule: Callable[[Range, Range], Range]) -> Callable[[Range, Range], Range]:
-    """`rule`, restricted to operands that are the same number read as signed and as unsigned."""
-    return lambda left, right: rule(left, right) if left.low >= 0 and right.low >= 0 else ANYTHING
-
-
-def _same(source: Range) -> Range:
-    return source
-
-
-_RULES: dict[type[Operation], Callable[..., Range]] = {
-    arith.AddiOp: _sum,
-    arith.SubiOp: _difference,
-    arith.MuliOp: _product,
-    arith.RemUIOp: _unsigned_remainder,
-    arith.RemSIOp: _remainder,
-    arith.DivUIOp: _quotient,
-    arith.DivSIOp: _quotient,
-    arith.FloorDivSIOp: _quotient,
-    arith.CeilDivUIOp: _quotient_up,
-    arith.CeilDivSIOp: _quotient_up,
-    arith.MinSIOp: _least,
-    arith.MaxSIOp: _greatest,
-    arith.MinUIOp: _unsigned(_least),
-    arith.MaxUIOp: _unsigned(_greatest),
-    arith.SelectOp: Range.join,
-    arith.IndexCastOp: _same,
-}
-"""Op -> how the range of its result follows from those of its operands (for a selection: from those of its choices)."""
+RANGES: Domain[Callable[..., Range]] = Domain(
+    {
+        Function.SUM: _sum,
+        Function.DIFFERENCE: _difference,
+        Function.PRODUCT: _product,
+        Function.REMAINDER: _remainder,
+        Function.QUOTIENT: _quotient,
+        Function.LEFT: _shifted_left,
+        Function.RIGHT: _shifted_right,
+        Function.AND: _masked,
+        Function.LEAST: _extreme,
+        Function.GREATEST: _extreme,
+        Function.CHOICE: _chosen,
+        Function.EXTENDED: _resized,
+        Function.RESIZED: _resized,
+    },
+    unknown={
+        Function.OR: "the bits of two ranges combine to no range",
+        Function.XOR: "the bits of two ranges combine to no range",
+        Function.COMPARISON: "a truth is not read as a number",
+        Function.TRUNCATED: "the bits that are dropped may count",
+    },
+)
+"""Function -> the range of its result from those of its operands (for a choice: from those of what it chooses from)."""

@@ -20,8 +20,16 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from tileas_xdsl.analysis.exact_counts.linear import LinearForm, Terms, added, common, moved, scaled
-from tileas_xdsl.analysis.induction import constant_integer
+from tileas_xdsl.analysis.induction import MOST_PLACES, constant_integer
 from tileas_xdsl.analysis.value_range import ANYTHING, NO_LIMIT, Range
+from tileas_xdsl.dialects.upstream_models.integers import (
+    Domain,
+    Function,
+    IntegerFunction,
+    Rounding,
+    computes,
+    integer_function,
+)
 
 
 @dataclass(frozen=True)
@@ -89,13 +97,13 @@ class CallCase:
     def _and_what_follows(self, form: LinearForm, lies_in: Range) -> CallCase | None:
         """A quotient in a range bounds what is divided: `x / d >= q` says that `x - q * d >= 0`."""
         atom = form.as_atom
-        if not isinstance(atom, OpResult) or type(atom.op) not in _QUOTIENTS:
+        if not isinstance(atom, OpResult) or not computes(atom.op, Function.QUOTIENT):
             return self
         quotient = moved(lies_in, -form.constant)
         divided, divisor = (self.linear(operand, TurnsAtHand()) for operand in atom.op.operands)
         if self.range_of(divided).low < 0:
             return self
-        up = int(isinstance(atom.op, _ROUNDED_UP))
+        up = int(_rounds_up(atom.op))
         found: CallCase | None = self
         if quotient.low > -NO_LIMIT:
             found = found.assume(divided - divisor.times(quotient.low - up), Range(low=up))
@@ -123,9 +131,10 @@ class CallCase:
         return common(known, self._range_by_definition(atom.op)) or known
 
     def _range_by_definition(self, op: Operation) -> Range:
-        if type(op) in _QUOTIENTS and self.range_of(self.linear(op.operands[0], TurnsAtHand())).low >= 0:
+        what = integer_function(op)
+        if computes(op, Function.QUOTIENT) and self.range_of(self.linear(op.operands[0], TurnsAtHand())).low >= 0:
             return Range(low=0)
-        divisor = constant_integer(op.operands[1]) if isinstance(op, arith.RemUIOp) else None
+        divisor = constant_integer(op.operands[1]) if what == UNSIGNED_REMAINDER else None
         return ANYTHING if divisor is None or divisor <= 0 else Range(0, divisor - 1)
 
     def linear(self, value: SSAValue, turns: TurnsAtHand) -> LinearForm:
@@ -138,7 +147,7 @@ class CallCase:
         return found
 
     def _linear(self, value: SSAValue, turns: TurnsAtHand) -> LinearForm:
-        rule = _RULES.get(type(value.op)) if isinstance(value, OpResult) else None
+        rule = FORMS.rule(value.op) if isinstance(value, OpResult) else None
         if rule is None or not isinstance(value, OpResult):
             return LinearForm.of(value)
         return rule(self, value.op, turns) or LinearForm.of(value)
@@ -248,7 +257,7 @@ def _quotient(case: CallCase, op: Operation, turns: TurnsAtHand) -> LinearForm |
     number = divided.as_constant
     if number is None or divisor is None or divisor <= 0 or number < 0:
         return None
-    return LinearForm(constant=-(-number // divisor) if isinstance(op, _ROUNDED_UP) else number // divisor)
+    return LinearForm(constant=-(-number // divisor) if _rounds_up(op) else number // divisor)
 
 
 def _selection(case: CallCase, op: Operation, turns: TurnsAtHand) -> LinearForm | None:
@@ -260,39 +269,54 @@ def _selection(case: CallCase, op: Operation, turns: TurnsAtHand) -> LinearForm 
     return None
 
 
-def _least(case: CallCase, op: Operation, turns: TurnsAtHand) -> LinearForm | None:
-    return _extreme(case, op, turns, greatest=False)
-
-
-def _greatest(case: CallCase, op: Operation, turns: TurnsAtHand) -> LinearForm | None:
-    return _extreme(case, op, turns, greatest=True)
-
-
-def _extreme(case: CallCase, op: Operation, turns: TurnsAtHand, *, greatest: bool) -> LinearForm | None:
+def _extreme(case: CallCase, op: Operation, turns: TurnsAtHand) -> LinearForm | None:
     left, right = (case.linear(operand, turns) for operand in op.operands)
+    what = integer_function(op)
+    assert what is not None
+    if not what.signed and min(case.range_of(left).low, case.range_of(right).low) < 0:
+        return None
+    greater, less = (left, right) if what.function is Function.GREATEST else (right, left)
     difference = case.range_of(left - right)
-    if difference.low >= 0:
-        return left if greatest else right
-    if difference.high <= 0:
-        return right if greatest else left
-    return None
+    return greater if difference.low >= 0 else less if difference.high <= 0 else None
 
 
-def _same(case: CallCase, op: Operation, turns: TurnsAtHand) -> LinearForm:
-    return case.linear(op.operands[0], turns)
+def _same(case: CallCase, op: Operation, turns: TurnsAtHand) -> LinearForm | None:
+    what, form = integer_function(op), case.linear(op.operands[0], turns)
+    return form if what is not None and (what.signed or case.range_of(form).low >= 0) else None
 
 
-_ROUNDED_UP = (arith.CeilDivUIOp, arith.CeilDivSIOp)
-_QUOTIENTS = (arith.DivUIOp, arith.DivSIOp, arith.FloorDivSIOp, *_ROUNDED_UP)
+def _shifted(case: CallCase, op: Operation, turns: TurnsAtHand) -> LinearForm | None:
+    places = case.linear(op.operands[1], turns).as_constant
+    fits = places is not None and 0 <= places < MOST_PLACES
+    return case.linear(op.operands[0], turns).times(1 << places) if places is not None and fits else None
 
-_RULES: dict[type[Operation], Rule] = {
-    arith.AddiOp: _sum,
-    arith.SubiOp: _difference,
-    arith.MuliOp: _product,
-    arith.SelectOp: _selection,
-    arith.MinSIOp: _least,
-    arith.MaxSIOp: _greatest,
-    arith.IndexCastOp: _same,
-    **dict.fromkeys(_QUOTIENTS, _quotient),
-}
-"""Op -> its result as a form of its operands, where it is one."""
+
+def _rounds_up(op: Operation) -> bool:
+    what = integer_function(op)
+    return what is not None and what.rounding is Rounding.UP
+
+
+UNSIGNED_REMAINDER = IntegerFunction(Function.REMAINDER, signed=False)
+BITS = "bits are no sum"
+FORMS: Domain[Rule] = Domain(
+    {
+        Function.SUM: _sum,
+        Function.DIFFERENCE: _difference,
+        Function.PRODUCT: _product,
+        Function.QUOTIENT: _quotient,
+        Function.LEFT: _shifted,
+        Function.CHOICE: _selection,
+        Function.LEAST: _extreme,
+        Function.GREATEST: _extreme,
+        Function.EXTENDED: _same,
+        Function.RESIZED: _same,
+    },
+    unknown={
+        **dict.fromkeys((Function.AND, Function.OR, Function.XOR), BITS),
+        Function.RIGHT: "a number without a form, whose sign may matter",
+        Function.REMAINDER: "a number without a form; its range is known",
+        Function.TRUNCATED: "the bits that are dropped may count",
+        Function.COMPARISON: "is decided, not computed",
+    },
+)
+"""What of an op's result is a form of its operands."""

@@ -17,26 +17,23 @@ A counter that begins again at its end is told apart as it is, modulo one more t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import gcd, lcm
 
-from xdsl.dialects import arith, llvm
+from xdsl.dialects import arith
 from xdsl.ir import Operation, Region, SSAValue, Use
 
 from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.analysis.value_flow import names_behind
-from tileas_xdsl.checker.decisions.derived_counts import PRODUCTS, SHIFTS_RIGHT
 from tileas_xdsl.checker.decisions.open_loops import integers_in
-from tileas_xdsl.checker.decisions.origins import SUMS, WIDENING
+from tileas_xdsl.dialects.upstream_models.integers import Domain, Function, computes
 from tileas_xdsl.machine.core.values import bit_width
 
 MOST = 1 << 16
 """A demand modulo more than this is no demand: there would be too many states."""
 COUNTERS = range(1, 65)
 """The ends of counters that are told apart number by number."""
-REMAINDERS = (arith.RemUIOp, arith.RemSIOp, llvm.URemOp, llvm.SRemOp)
-QUOTIENTS = (arith.DivUIOp, arith.DivSIOp, arith.FloorDivSIOp, llvm.UDivOp, llvm.SDivOp)
-PASSED_ON = (*SUMS, *WIDENING)
+PASSED_ON = (Function.SUM, Function.DIFFERENCE, Function.EXTENDED, Function.RESIZED)
 
 
 def demand(body: Region, *, of_counters: bool = False) -> Mapping[SSAValue, int]:
@@ -77,29 +74,63 @@ def _of(use: Use, moduli: Mapping[SSAValue, int]) -> int:
     names = names_behind(use)
     if names:
         return lcm(*(moduli.get(name, 1) for name in names))
-    if isinstance(op, arith.TruncIOp | llvm.TruncOp):
+    if computes(op, Function.TRUNCATED):
         width = bit_width(op.results[0].type)
         return gcd(1 << width, MOST) if width <= 8 else moduli.get(op.results[0], 1)
-    if isinstance(op, PASSED_ON):
+    if computes(op, *PASSED_ON):
         return moduli.get(op.results[0], 1)
     return _of_product(op, use.index, moduli)
 
 
 def _of_product(op: Operation, index: int, moduli: Mapping[SSAValue, int]) -> int:
-    if len(op.operands) != 2 or len(op.results) != 1:
+    rule = DEMAND.rule(op)
+    if rule is None:
         return 1
     other = constant_integer(op.operands[1 - index])
-    wanted = moduli.get(op.results[0], 1)
-    if other is None or other <= 0:
+    if other is None or other <= 0 or (index == 1 and not computes(op, Function.PRODUCT, Function.AND)):
         return 1
-    if isinstance(op, PRODUCTS):
-        return wanted // gcd(wanted, other)
-    if isinstance(op, arith.AndIOp | llvm.AndOp):
-        return 1 << other.bit_length()
-    if index == 1:
-        return 1
-    if isinstance(op, REMAINDERS):
-        return other
-    if isinstance(op, QUOTIENTS):
-        return other * wanted
-    return (1 << other) * wanted if isinstance(op, SHIFTS_RIGHT) and other < MOST.bit_length() else 1
+    return rule(other, moduli.get(op.results[0], 1))
+
+
+def _as_wanted(_other: int, wanted: int) -> int:
+    return wanted
+
+
+def _of_factor(factor: int, wanted: int) -> int:
+    return wanted // gcd(wanted, factor)
+
+
+def _of_mask(mask: int, _wanted: int) -> int:
+    return 1 << mask.bit_length()
+
+
+def _of_divided(divisor: int, wanted: int) -> int:
+    return divisor * wanted
+
+
+def _of_remainder(divisor: int, _wanted: int) -> int:
+    return divisor
+
+
+def _of_shifted(places: int, wanted: int) -> int:
+    return (1 << places) * wanted if places < MOST.bit_length() else 1
+
+
+ANY_SIZE = "depends on how large the numbers are, which no modulus says"
+DEMAND: Domain[Callable[[int, int], int]] = Domain(
+    {
+        **dict.fromkeys((*PASSED_ON, Function.TRUNCATED), _as_wanted),
+        Function.PRODUCT: _of_factor,
+        Function.AND: _of_mask,
+        Function.REMAINDER: _of_remainder,
+        Function.QUOTIENT: _of_divided,
+        Function.RIGHT: _of_shifted,
+    },
+    unknown={
+        Function.LEFT: "moves on by itself",
+        **dict.fromkeys((Function.OR, Function.XOR), "irregular when numbers move on, so that none may"),
+        **dict.fromkeys((Function.LEAST, Function.GREATEST, Function.COMPARISON), ANY_SIZE),
+        Function.CHOICE: "hands its operands on, as loops do",
+    },
+)
+"""What modulus an operand needs: of the constant beside it, and of the modulus that the result needs."""

@@ -19,32 +19,40 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from xdsl.dialects import arith, llvm
 from xdsl.ir import Operation, SSAValue, Use
 
 from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.analysis.value_flow import behind_captures
 from tileas_xdsl.checker.decisions.origins import Origin, origin_of
+from tileas_xdsl.dialects.upstream_models.integers import FUNCTIONS, Domain, Function, Rounding, ops_of
 from tileas_xdsl.machine.core.moving_numbers import LEAST_WIDTH
 
-SHIFTS_LEFT = (arith.ShLIOp, llvm.ShlOp)
-SHIFTS_RIGHT = (arith.ShRUIOp, arith.ShRSIOp, llvm.LShrOp, llvm.AShrOp)
-PRODUCTS = (arith.MuliOp, llvm.MulOp)
-TIMES = (*PRODUCTS, *SHIFTS_LEFT)
-CEILINGS = (arith.CeilDivUIOp, arith.CeilDivSIOp)
-PER = (arith.DivUIOp, arith.DivSIOp, arith.FloorDivSIOp, llvm.UDivOp, llvm.SDivOp, *SHIFTS_RIGHT, *CEILINGS)
-WRITTEN: Mapping[type[Operation], str] = {
-    **dict.fromkeys(TIMES, "{} * {}"),
-    **dict.fromkeys(PER, "{} / {}"),
-    **dict.fromkeys((arith.RemUIOp, arith.RemSIOp, llvm.URemOp, llvm.SRemOp), "{} mod {}"),
-    **dict.fromkeys((arith.MinSIOp, arith.MinUIOp), "min({}, {})"),
-    **dict.fromkeys((arith.MaxSIOp, arith.MaxUIOp), "max({}, {})"),
-}
-"""The ops that compute such a count, and how it is written: alike where the numbers are, none of which is negative."""
+SHIFTS = ops_of(Function.LEFT, Function.RIGHT)
+PRODUCTS = ops_of(Function.PRODUCT)
+TIMES = ops_of(Function.PRODUCT, Function.LEFT)
+PER = ops_of(Function.QUOTIENT, Function.RIGHT)
+CEILINGS = tuple(op for op, what in FUNCTIONS.items() if what.rounding is Rounding.UP)
+COUNTS: Domain[str] = Domain(
+    {
+        Function.PRODUCT: "{} * {}",
+        Function.LEFT: "{} * {}",
+        Function.QUOTIENT: "{} / {}",
+        Function.RIGHT: "{} / {}",
+        Function.REMAINDER: "{} mod {}",
+        Function.LEAST: "min({}, {})",
+        Function.GREATEST: "max({}, {})",
+    },
+    unknown={
+        **dict.fromkeys((Function.SUM, Function.DIFFERENCE), "is the same count, with an offset (`origins`)"),
+        **dict.fromkeys((Function.EXTENDED, Function.RESIZED), "is the same count (`origins`)"),
+        **dict.fromkeys((Function.AND, Function.OR, Function.XOR, Function.TRUNCATED), "bits do not bound a loop"),
+        **dict.fromkeys((Function.CHOICE, Function.COMPARISON), "is decided, not counted"),
+    },
+)
+"""How a count that an op computes is written: alike where the numbers are, none of which is negative."""
 MOST_TIMES = 1 << 11
 """With more than that a count of 2^20 turns, up to which nothing may overflow, would do so in 32 bits."""
-SHIFTS = (*SHIFTS_LEFT, *SHIFTS_RIGHT)
-COMMUTATIVE = (*PRODUCTS, arith.MinSIOp, arith.MinUIOp, arith.MaxSIOp, arith.MaxUIOp)
+COMMUTATIVE = ops_of(Function.PRODUCT, Function.LEAST, Function.GREATEST)
 
 
 @dataclass(frozen=True)
@@ -77,7 +85,7 @@ Term = str | DerivedCount
 def derived_count(use: Use, names: Mapping[SSAValue, Term]) -> DerivedCount | None:
     """What the op of `use` computes from one of `names` and a constant; None if it is no count, or may be negative."""
     op = use.operation
-    written = WRITTEN.get(type(op))
+    written = COUNTS.rule(op)
     if written is None or (use.index and not isinstance(op, COMMUTATIVE)):
         return None
     constant = constant_integer(behind_captures(op.operands[1 - use.index]))

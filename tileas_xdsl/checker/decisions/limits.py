@@ -17,56 +17,42 @@ That they do not overflow is assumed.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
-from xdsl.dialects import arith, llvm, scf
+from xdsl.dialects import arith, scf
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 
-from tileas_xdsl.analysis.induction import constant_integer
+from tileas_xdsl.analysis.induction import MOST_PLACES, constant_integer
 from tileas_xdsl.analysis.value_flow import behind_captures, names_behind
 from tileas_xdsl.checker.decisions.open_loops import integers_in
 from tileas_xdsl.checker.proof.shifts import MOST_TURNS
+from tileas_xdsl.dialects.upstream_models.integers import (
+    EXACT,
+    Domain,
+    Function,
+    computes,
+    integer_function,
+    ops_of,
+)
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 from tileas_xdsl.machine.arguments import is_integer_scalar
 from tileas_xdsl.machine.core.values import bit_width
 
-FROM_ALL = (
-    arith.AddiOp,
-    arith.MuliOp,
-    arith.DivUIOp,
-    arith.DivSIOp,
-    arith.FloorDivSIOp,
-    arith.CeilDivSIOp,
-    arith.CeilDivUIOp,
-    arith.RemSIOp,
-    arith.RemUIOp,
-    arith.MinSIOp,
-    arith.MinUIOp,
-    arith.ShRUIOp,
-    arith.ShRSIOp,
-    arith.ShLIOp,
-    arith.OrIOp,
-    arith.XOrIOp,
-    arith.IndexCastOp,
-    arith.ExtUIOp,
-    arith.ExtSIOp,
-    llvm.AddOp,
-    llvm.MulOp,
-    llvm.UDivOp,
-    llvm.SDivOp,
-    llvm.URemOp,
-    llvm.SRemOp,
-    llvm.ShlOp,
-    llvm.LShrOp,
-    llvm.AShrOp,
-    llvm.OrOp,
-    llvm.XOrOp,
-    llvm.ZExtOp,
-    llvm.SExtOp,
+SIGNS: Domain[Callable[[Iterable[bool]], bool]] = Domain(
+    {
+        **dict.fromkeys((Function.AND, Function.GREATEST), any),
+        **dict.fromkeys((Function.SUM, Function.PRODUCT, Function.QUOTIENT, Function.REMAINDER, Function.LEAST), all),
+        **dict.fromkeys((Function.LEFT, Function.RIGHT, Function.OR, Function.XOR), all),
+        **dict.fromkeys((Function.EXTENDED, Function.RESIZED), all),
+    },
+    unknown={
+        Function.DIFFERENCE: "may be negative",
+        Function.TRUNCATED: "may be negative, since bits are dropped",
+        Function.CHOICE: "is what is carried to its result",
+        Function.COMPARISON: "a truth has no sign",
+    },
 )
-"""Ops whose result is not negative if no operand is."""
-FROM_ANY = (arith.AndIOp, arith.MaxSIOp, llvm.AndOp)
-"""Ops whose result is not negative if one operand is not."""
+"""Of which operands it follows that the result is not negative: of unsigned ones, of all."""
 
 
 def never_negative(body: Region, counts: Iterable[SSAValue]) -> frozenset[SSAValue]:
@@ -100,10 +86,9 @@ def _holds(value: SSAValue, sources: Mapping[SSAValue, Sequence[SSAValue]], foun
         constant = constant_integer(value)
         if constant is not None:
             return constant >= 0
-        if isinstance(op, FROM_ANY):
-            return any(operand in found for operand in op.operands)
-        if isinstance(op, FROM_ALL):
-            return all(operand in found for operand in op.operands)
+        what, rule = integer_function(op), SIGNS.rule(op)
+        if what is not None and rule is not None:
+            return (rule if what.signed else all)(operand in found for operand in op.operands)
     carried = sources.get(value)
     return bool(carried) and len(carried) == carriers_of(value) and all(source in found for source in carried)
 
@@ -166,21 +151,67 @@ class Limits:
         match value.owner:
             case scf.ForOp() | scf.IfOp() | arith.SelectOp():
                 return self._of_sources(value)
-            case arith.IndexCastOp(input=operand) | arith.ExtUIOp(input=operand) | arith.ExtSIOp(input=operand):
-                return self.of(operand)
-            case arith.MinSIOp() | arith.MinUIOp() | arith.AndIOp() as op:
-                return min((limit for limit in map(self.of, op.operands) if limit is not None), default=None)
-            case arith.RemUIOp() | arith.RemSIOp() as op:
-                left, divisor = self.of(op.lhs), _positive_constant(op.rhs)
-                return left if divisor is None or (left is not None and left < divisor) else divisor - 1
-            case arith.AddiOp() | arith.MuliOp() | arith.MaxSIOp() | arith.DivUIOp() | arith.DivSIOp() as op:
-                left, right = map(self.of, op.operands)
-                return None if left is None or right is None else _of_both(op, left, right)
+            case Operation() as op if (rule := LIMITS.rule(op)) is not None:
+                return rule(op, *map(self.of, op.operands))
             case _:
                 return None
 
 
-GROWS = (arith.AddiOp, arith.MuliOp, arith.ShLIOp, llvm.AddOp, llvm.MulOp, llvm.ShlOp)
+def _same(_op: Operation, limit: int | None) -> int | None:
+    return limit
+
+
+def _least(_op: Operation, *limits: int | None) -> int | None:
+    """A mask that is negative, as -8 is, limits nothing."""
+    return min((limit for limit in limits if limit is not None and limit >= 0), default=None)
+
+
+def _remainder(op: Operation, left: int | None, _right: int | None) -> int | None:
+    divisor = _positive_constant(op.operands[1])
+    return left if divisor is None or (left is not None and left < divisor) else divisor - 1
+
+
+def _quotient(op: Operation, left: int | None, _right: int | None) -> int | None:
+    what, divisor = integer_function(op), _positive_constant(op.operands[1])
+    return left if left is None or what is None or divisor is None else EXACT[what](left, divisor)
+
+
+def _shifted_right(op: Operation, left: int | None, _right: int | None) -> int | None:
+    return None if left is None else left >> min(_positive_constant(op.operands[1]) or 0, MOST_PLACES)
+
+
+def _of_both(compute: Callable[[int, int], int]) -> Callable[..., int | None]:
+    def of_both(_op: Operation, left: int | None, right: int | None) -> int | None:
+        return None if left is None or right is None else compute(left, right)
+
+    return of_both
+
+
+LIMITS: Domain[Callable[..., int | None]] = Domain(
+    {
+        Function.SUM: _of_both(int.__add__),
+        Function.PRODUCT: _of_both(int.__mul__),
+        Function.GREATEST: _of_both(max),
+        Function.LEAST: _least,
+        Function.AND: _least,
+        Function.REMAINDER: _remainder,
+        Function.QUOTIENT: _quotient,
+        Function.RIGHT: _shifted_right,
+        Function.LEFT: _of_both(lambda left, places: left << min(places, MOST_PLACES)),
+        Function.EXTENDED: _same,
+        Function.RESIZED: _same,
+    },
+    unknown={
+        **dict.fromkeys((Function.OR, Function.XOR), "may set bits that neither limit has"),
+        **dict.fromkeys((Function.DIFFERENCE, Function.TRUNCATED), "may be negative"),
+        Function.CHOICE: "has that of what is carried to its result",
+        Function.COMPARISON: "a truth is not read as a number",
+    },
+)
+"""What a result is at most, of what its operands are at most, none of which is negative."""
+
+
+GROWS = ops_of(Function.SUM, Function.PRODUCT, Function.LEFT)
 """The ops whose results may be larger than their operands."""
 
 
@@ -194,23 +225,10 @@ def _may_overflow(op: Operation, limits: Limits) -> bool:
     if not is_integer_scalar(result.type) or limits.of(result) is not None:
         return False
     by = 1
-    if not isinstance(op, arith.AddiOp | llvm.AddOp):
+    if not computes(op, Function.SUM):
         factor = next((found for value in op.operands if (found := _positive_constant(value)) is not None), 1)
-        by = factor if isinstance(op, arith.MuliOp | llvm.MulOp) else 1 << min(factor, 64)
+        by = factor if computes(op, Function.PRODUCT) else 1 << min(factor, 64)
     return MOST_TURNS * by >= 1 << (bit_width(result.type) - 1)
-
-
-def _of_both(op: Operation, left: int, right: int) -> int:
-    """What `op` gives at most of two numbers that are at most `left` and `right`, and not negative."""
-    match op:
-        case arith.AddiOp():
-            return left + right
-        case arith.MuliOp():
-            return left * right
-        case arith.MaxSIOp():
-            return max(left, right)
-        case _:
-            return left // (_positive_constant(op.operands[1]) or 1)
 
 
 def _positive_constant(value: SSAValue) -> int | None:

@@ -13,20 +13,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from xdsl.dialects import arith, llvm
+from xdsl.dialects import arith
 from xdsl.dialects.arith import CMPI_COMPARISON_OPERATIONS
 from xdsl.ir import SSAValue
 
 from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.analysis.value_flow import behind_captures
+from tileas_xdsl.dialects.upstream_models.integers import FUNCTIONS, Function, ops_of
 from tileas_xdsl.machine.core.moving_numbers import LEAST_WIDTH
 from tileas_xdsl.machine.core.values import bit_width
 
-ZERO_EXTENSIONS = (arith.ExtUIOp, llvm.ZExtOp)
-WIDENING = (arith.IndexCastOp, *ZERO_EXTENSIONS, arith.ExtSIOp, llvm.SExtOp)
+WIDENING = ops_of(Function.EXTENDED, Function.RESIZED)
 """Ops that leave a number that is not negative as it is, if there is room for it."""
-ADDITIONS = (arith.AddiOp, llvm.AddOp)
-SUMS = (*ADDITIONS, arith.SubiOp, llvm.SubOp)
+ADDITIONS = ops_of(Function.SUM)
+SUMS = ops_of(Function.SUM, Function.DIFFERENCE)
 GREATER = {"sge": 0, "uge": 0, "sgt": 1, "ugt": 1}
 """Predicate -> a such that x p y if, and only if, x is at least y + a, of numbers that are not negative."""
 MIRRORED = {
@@ -62,10 +62,10 @@ def origin_of(value: SSAValue) -> Origin:
     found: Origin | None = None
     if isinstance(owner, WIDENING):
         found = origin_of(owner.operands[0]) if keeps_number(owner) else None
-    elif isinstance(owner, SUMS) and (step := constant_integer(owner.rhs)) is not None:
-        found = origin_of(owner.lhs).plus(step if isinstance(owner, ADDITIONS) else -step)
-    elif isinstance(owner, ADDITIONS) and (step := constant_integer(owner.lhs)) is not None:
-        found = origin_of(owner.rhs).plus(step)
+    elif isinstance(owner, SUMS) and (step := constant_integer(owner.operands[1])) is not None:
+        found = origin_of(owner.operands[0]).plus(step if isinstance(owner, ADDITIONS) else -step)
+    elif isinstance(owner, ADDITIONS) and (step := constant_integer(owner.operands[0])) is not None:
+        found = origin_of(owner.operands[1]).plus(step)
     elif (clipped := clipped_at_zero(owner)) is not None:
         found = replace(origin_of(clipped), is_clipped=True)
     return found or Origin(value)
@@ -79,7 +79,7 @@ def keeps_number(op: object) -> bool:
     if bit_width(op.results[0].type) < min(bit_width(narrow.type), LEAST_WIDTH):
         return False
     number = origin_of(narrow)
-    return not isinstance(op, ZERO_EXTENSIONS) or number.is_clipped or number.offset >= 0
+    return FUNCTIONS[type(op)].signed or number.is_clipped or number.offset >= 0
 
 
 def clipped_at_zero(op: object) -> SSAValue | None:

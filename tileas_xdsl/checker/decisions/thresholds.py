@@ -37,12 +37,13 @@ from tileas_xdsl.analysis.value_flow import names_behind
 from tileas_xdsl.checker.decisions.limits import sources_of
 from tileas_xdsl.checker.decisions.open_loops import integers_in
 from tileas_xdsl.checker.decisions.origins import ADDITIONS, SUMS, WIDENING
+from tileas_xdsl.dialects.upstream_models.integers import Function, ops_of_arith
 from tileas_xdsl.machine.core.moving_numbers import LEAST_WIDTH
 from tileas_xdsl.machine.core.values import bit_width
 
 MOST = 64
 """The largest constant up to which numbers are told apart one by one, and the largest one that is added to them."""
-COMPARING = (arith.CmpiOp, arith.MinSIOp, arith.MinUIOp)
+COMPARING = (arith.CmpiOp, *ops_of_arith(Function.LEAST))
 CARRYING = (scf.ForOp, scf.IfOp)
 """Ops with results that are other names of what their regions yield."""
 
@@ -106,9 +107,10 @@ def _sum_with_constant(op: Operation) -> tuple[SSAValue, int] | None:
     """(x, c) if `op` computes x + c, and c is small."""
     if not isinstance(op, SUMS):
         return None
-    number, constant = op.lhs, constant_integer(op.rhs)
+    left, right = op.operands
+    number, constant = left, constant_integer(right)
     if constant is None and isinstance(op, ADDITIONS):
-        number, constant = op.rhs, constant_integer(op.lhs)
+        number, constant = right, constant_integer(left)
     if constant is None or abs(constant) > MOST:
         return None
     return number, constant if isinstance(op, ADDITIONS) else -constant

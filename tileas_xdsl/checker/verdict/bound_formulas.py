@@ -12,79 +12,46 @@ blocks that then decide nothing are unknown numbers.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
-from xdsl.dialects import arith
-from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import BlockArgument, OpResult, SSAValue
 
-from tileas_xdsl.analysis.induction import constant_integer
+from tileas_xdsl.analysis.induction import MOST_PLACES, constant_integer
 from tileas_xdsl.analysis.value_flow import behind_captures
+from tileas_xdsl.dialects.upstream_models.integers import EXACT, Domain, Function, IntegerFunction, integer_function
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.core.meaning import facts_of
 
 
-def _quotient(left: int, right: int) -> int:
-    """The quotient, rounded towards zero."""
-    return abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
-
-
-def _rounded_up(left: int, right: int) -> int:
-    return -(-left // right)
-
-
-def _rounded_down(left: int, right: int) -> int:
-    return left // right
-
-
-def _remainder(left: int, right: int) -> int:
-    return left - right * _quotient(left, right)
-
-
-def _shifted_left(left: int, right: int) -> int:
-    if not 0 <= right < MOST_PLACES:
+def _computed(what: IntegerFunction, left: int, right: int) -> int:
+    """What an op computes of two numbers that do not overflow. Raises `ArithmeticError` where that is not known."""
+    is_shift = what.function in (Function.LEFT, Function.RIGHT)
+    if (is_shift and not 0 <= right < MOST_PLACES) or (not what.signed and min(left, right) < 0):
         raise ArithmeticError
-    return left << right
+    return EXACT[what](left, right)
 
 
-def _shifted_right(left: int, right: int) -> int:
-    if left < 0 or not 0 <= right < MOST_PLACES:
-        raise ArithmeticError
-    return left >> right
+def _converted(_what: IntegerFunction, number: int) -> int:
+    return number
 
 
-MOST_PLACES = 64
-"""By fewer places than that an integer is shifted; else what comes of it is not defined (MLIR, dialect `arith`)."""
-BINARY: dict[type[Operation], Callable[[int, int], int]] = {
-    arith.AddiOp: operator.add,
-    arith.SubiOp: operator.sub,
-    arith.MuliOp: operator.mul,
-    arith.DivSIOp: _quotient,
-    arith.DivUIOp: _quotient,
-    arith.CeilDivSIOp: _rounded_up,
-    arith.FloorDivSIOp: _rounded_down,
-    arith.RemSIOp: _remainder,
-    arith.RemUIOp: _remainder,
-    arith.MinSIOp: min,
-    arith.MaxSIOp: max,
-    arith.ShLIOp: _shifted_left,
-    arith.ShRSIOp: _shifted_right,
-    arith.ShRUIOp: _shifted_right,
-}
-"""Kind of op -> what it computes of two integers that do not overflow."""
-CONVERSIONS: frozenset[type[Operation]] = frozenset({arith.ExtSIOp, arith.ExtUIOp, arith.TruncIOp, arith.IndexCastOp})
-COMPUTING = BINARY.keys() | CONVERSIONS
-
-RISING: frozenset[type[Operation]] = frozenset({arith.AddiOp, arith.MinSIOp, arith.MaxSIOp})
-"""What grows with both operands."""
-RISING_ABOVE_ZERO: frozenset[type[Operation]] = frozenset({arith.MuliOp})
-"""What grows with both, where neither is negative."""
-RISING_IN_THE_FIRST = frozenset(BINARY) - RISING - {arith.MuliOp, arith.RemSIOp, arith.RemUIOp}
+CONVERSIONS = (Function.EXTENDED, Function.TRUNCATED, Function.RESIZED)
+FORMULAS: Domain[Callable[..., int]] = Domain(
+    {
+        **dict.fromkeys((what.function for what in EXACT), _computed),
+        **dict.fromkeys(CONVERSIONS, _converted),
+    },
+    unknown={Function.CHOICE: "depends on a condition", Function.COMPARISON: "is a condition"},
+)
+"""What is computed of integers that do not overflow."""
+RISING = (Function.SUM, Function.LEAST, Function.GREATEST)
+"""What grows with both operands; of unsigned numbers where neither is negative, as `PRODUCT`."""
+RISING_IN_THE_FIRST = (Function.DIFFERENCE, Function.QUOTIENT, Function.LEFT, Function.RIGHT)
 """What grows with the first operand, where that is not negative and the second one is a positive constant."""
 
 Formula = tuple[Any, ...]
-"""`("constant", 64)`, `("argument", 3)`, `("grid", "program_id.x")`, `("data", value)`, or an op's kind, operands."""
+"""`("constant", 64)`, `("argument", 3)`, `("grid", "program_id.x")`, `("data", value)`, or a function, operands."""
 Count = tuple[Formula, Formula, Formula]
 """How often a loop turns: from the first, to the second, by steps of the third."""
 
@@ -97,8 +64,8 @@ def formula_of(value: SSAValue) -> Formula:
     constant = constant_integer(value)
     if constant is not None:
         return ("constant", constant)
-    if type(op) in COMPUTING:
-        return (type(op), *map(formula_of, op.operands))
+    if FORMULAS.rule(op) is not None:
+        return (integer_function(op), *map(formula_of, op.operands))
     number = facts_of(op).number_of_block
     return ("data", value) if number is None else ("grid", number(op))
 
@@ -112,9 +79,14 @@ def _formula_of_argument(value: BlockArgument) -> Formula:
     return ("argument", value.index) if is_of_function else ("data", value)
 
 
+def function_of(formula: Formula) -> Function | None:
+    """The function that `formula` computes of others; None for a leaf."""
+    return formula[0].function if isinstance(formula[0], IntegerFunction) else None
+
+
 def leaves_of(formula: Formula) -> Iterator[Formula]:
     """What `formula` begins with: constants, arguments, numbers of the grid and data."""
-    if formula[0] in COMPUTING:
+    if function_of(formula) is not None:
         for part in formula[1:]:
             yield from leaves_of(part)
     else:
@@ -133,7 +105,7 @@ def constants_in(formula: Formula) -> Iterator[int]:
 
 def core_of(formula: Formula) -> Formula:
     """`formula` without constants that are added to it."""
-    while formula[0] in (arith.AddiOp, arith.SubiOp) and formula[2][0] == "constant":
+    while function_of(formula) in (Function.SUM, Function.DIFFERENCE) and formula[2][0] == "constant":
         formula = formula[1]
     return formula
 
@@ -161,22 +133,24 @@ def least_of(formula: Formula, least: Mapping[Formula, int]) -> int | None:
     kind = formula[0]
     if kind == "constant":
         return formula[1]
-    if kind not in COMPUTING:
+    function = function_of(formula)
+    if function is None:
         return least.get(formula)
     numbers = [least_of(part, least) for part in formula[1:]]
-    if kind is arith.MaxSIOp:
-        return max((number for number in numbers if number is not None), default=None)
     known = [number for number in numbers if number is not None]
+    if function is Function.GREATEST and kind.signed:
+        return max(known, default=None)
     if len(known) < len(numbers):
         return None
-    if kind in CONVERSIONS:
+    if function in CONVERSIONS:
         return known[0]
-    rises = kind in RISING or (kind in RISING_ABOVE_ZERO and min(known) >= 0)
-    by_constant = kind in RISING_IN_THE_FIRST and formula[2][0] == "constant" and known[1] > 0
-    if not rises and not (by_constant and known[0] >= 0):
+    rises = function in RISING and (kind.signed or min(known) >= 0)
+    rises_above_zero = function is Function.PRODUCT and min(known) >= 0
+    by_constant = function in RISING_IN_THE_FIRST and formula[2][0] == "constant" and known[1] > 0 <= known[0]
+    if not rises and not rises_above_zero and not by_constant:
         return None
     try:
-        return BINARY[kind](*known)
+        return _computed(kind, *known)
     except ArithmeticError:
         return None
 
@@ -190,6 +164,5 @@ def number_of(formula: Formula, given: Mapping[Formula, int]) -> int:
             return int(str(formula[1]).startswith("num_programs"))
         case "argument" | "data":
             return given[formula]
-        case kind:
-            numbers = [number_of(part, given) for part in formula[1:]]
-            return numbers[0] if kind in CONVERSIONS else BINARY[kind](*numbers)
+        case what:
+            return FORMULAS.rules[what.function](what, *(number_of(part, given) for part in formula[1:]))

@@ -26,7 +26,7 @@ from tileas_xdsl.analysis.dominance import successors_of
 from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.analysis.natural_loops import NaturalLoop, loop_with_turns_from, natural_loops
 from tileas_xdsl.checker.decisions.origins import ADDITIONS, MIRRORED, SUMS
-from tileas_xdsl.checker.verdict.bound_formulas import COMPUTING, Count, Formula, formula_of
+from tileas_xdsl.checker.verdict.bound_formulas import Count, Formula, formula_of, function_of
 from tileas_xdsl.interfaces import CallOpInterface, FunctionOpInterface
 
 MOST_CALLEES = 64
@@ -103,7 +103,7 @@ def _with(loop: Loop, given: Mapping[Formula, Formula]) -> Loop:
 
 
 def _substituted(formula: Formula, given: Mapping[Formula, Formula]) -> Formula:
-    if formula[0] in COMPUTING:
+    if function_of(formula) is not None:
         return (formula[0], *(_substituted(part, given) for part in formula[1:]))
     return given.get(formula, formula)
 

@@ -26,7 +26,8 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.checker.decisions.origins import MIRRORED
-from tileas_xdsl.checker.verdict.bound_formulas import Count, Formula, formula_of
+from tileas_xdsl.checker.verdict.bound_formulas import Count, Formula, formula_of, function_of
+from tileas_xdsl.dialects.upstream_models.integers import Function
 
 Linear = Counter[Formula | None]
 """A sum: formula -> how often it is added; None -> the constant."""
@@ -101,10 +102,11 @@ def _linear(formula: Formula) -> Linear:
     kind = formula[0]
     if kind == "constant":
         return Counter({None: formula[1]})
-    if kind in (arith.AddiOp, arith.SubiOp):
-        return _sum(_linear(formula[1]), _linear(formula[2]), 1 if kind is arith.AddiOp else -1)
-    if kind is arith.MuliOp and formula[2][0] == "constant":
+    function = function_of(formula)
+    if function in (Function.SUM, Function.DIFFERENCE):
+        return _sum(_linear(formula[1]), _linear(formula[2]), 1 if function is Function.SUM else -1)
+    if function is Function.PRODUCT and formula[2][0] == "constant":
         return _sum(Counter(), _linear(formula[1]), formula[2][1])
-    if kind in (arith.ExtSIOp, arith.IndexCastOp):
+    if function in (Function.EXTENDED, Function.RESIZED) and kind.signed:
         return _linear(formula[1])
     return Counter({formula: 1})

@@ -14,8 +14,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import gcd, lcm
 
+from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation
 
+from tileas_xdsl.dialects.upstream_models.integers import Domain, Function, IntegerFunction
 from tileas_xdsl.machine.core.values import bit_width
 
 LEAST_WIDTH = 32
@@ -224,8 +226,41 @@ def narrowed(op: Operation, values: Numbers) -> tuple[int, ...]:
     return stays(values)
 
 
+def _resized_by_zeros(op: Operation, values: Numbers) -> tuple[int, ...]:
+    return (extended_by_zeros if isinstance(op.results[0].type, IndexType) else narrowed)(op, values)
+
+
 def selected(op: Operation, values: Numbers) -> tuple[int, ...]:
     condition, *choices = values
     if not condition.stays:
         raise IrregularError(op, "selects by a condition that changes from turn to turn")
     return choices[0 if condition.value else 1].shifts
+
+
+IRREGULAR_BITS = "which bits come of it does not go on evenly"
+MOVING: Domain[Rule] = Domain(
+    {
+        Function.SUM: added,
+        Function.DIFFERENCE: subtracted,
+        Function.PRODUCT: multiplied,
+        Function.QUOTIENT: quotient,
+        Function.REMAINDER: remainder,
+        Function.AND: masked,
+        Function.LEFT: shifted_left,
+        Function.RIGHT: shifted_right,
+        Function.LEAST: smaller,
+        Function.GREATEST: larger,
+        Function.CHOICE: selected,
+        Function.COMPARISON: compared,
+        Function.EXTENDED: unchanged,
+        Function.TRUNCATED: narrowed,
+        Function.RESIZED: narrowed,
+    },
+    unknown={Function.OR: IRREGULAR_BITS, Function.XOR: IRREGULAR_BITS},
+)
+WITHOUT_SIGN: dict[Function, Rule] = {Function.EXTENDED: extended_by_zeros, Function.RESIZED: _resized_by_zeros}
+
+
+def rule_of(what: IntegerFunction) -> Rule | None:
+    """How what an op computes moves on; None if that is irregular."""
+    return (not what.signed and WITHOUT_SIGN.get(what.function)) or MOVING.rules.get(what.function)

@@ -11,20 +11,21 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IndexType, IntegerAttr
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Operation
 
 from tileas_xdsl.analysis.memory.tail_guards import is_tail_guard
 from tileas_xdsl.dialects.extensions.arith import IndexCastUIOp, RemFOp
 from tileas_xdsl.dialects.scalars import scalar_of
+from tileas_xdsl.dialects.upstream_models.integers import EXACT, OPS, Compute, Function, IntegerFunction
 from tileas_xdsl.machine.core import moving_numbers as moving
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.code import per_op
-from tileas_xdsl.machine.core.meaning import pure
+from tileas_xdsl.machine.core.meaning import F, pure
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.values import UNKNOWN, wrap
 from tileas_xdsl.machine.core.violations import DivisionByZeroError, UnsupportedError
@@ -33,7 +34,6 @@ from tileas_xdsl.machine.tiles.numerics import (
     as_signed,
     as_unsigned,
     bits_of,
-    ceiling_quotient,
     choose,
     element_of,
     float_to_integer,
@@ -44,12 +44,9 @@ from tileas_xdsl.machine.tiles.numerics import (
     quietly,
     to_float,
     to_type,
-    truncating_quotient,
-    truncating_remainder,
     width_of,
 )
 
-Compute = Callable[[Any, Any], Any]
 Reading = Callable[[Any, Attribute], Any]
 
 
@@ -92,72 +89,46 @@ def _constant(agent: Agent, op: arith.ConstantOp) -> Any:
 # Integers -----------------------------------------------------------------------------------------------------------
 
 
-class IntegerOp(NamedTuple):
-    """How an integer op reads the bits of its operands, and what it does with the numbers."""
-
-    read: Reading
-    scalars: Compute
-    arrays: Compute
-
-
 def _bits(value: Any, _attribute: Attribute) -> Any:
     """For ops that do not care for signs."""
     return value.astype(np.int64) if is_array(value) else value
 
 
-INTEGER_OPS: dict[type[Operation], IntegerOp] = {
-    arith.AddiOp: IntegerOp(_bits, int.__add__, np.add),
-    arith.SubiOp: IntegerOp(_bits, int.__sub__, np.subtract),
-    arith.MuliOp: IntegerOp(_bits, int.__mul__, np.multiply),
-    arith.AndIOp: IntegerOp(_bits, int.__and__, np.bitwise_and),
-    arith.OrIOp: IntegerOp(_bits, int.__or__, np.bitwise_or),
-    arith.XOrIOp: IntegerOp(_bits, int.__xor__, np.bitwise_xor),
-    arith.MinSIOp: IntegerOp(as_signed, min, np.minimum),
-    arith.MaxSIOp: IntegerOp(as_signed, max, np.maximum),
-    arith.MinUIOp: IntegerOp(as_unsigned, min, np.minimum),
-    arith.MaxUIOp: IntegerOp(as_unsigned, max, np.maximum),
-}
+WITHOUT_SIGNS = (Function.SUM, Function.DIFFERENCE, Function.PRODUCT, Function.AND, Function.OR, Function.XOR)
+"""The bits of these do not depend on what the operands are read as."""
+OF_ARRAYS: dict[Compute, Compute] = {min: np.minimum, max: np.maximum}
+"""The functions that are others on arrays."""
 
-DIVISIONS: dict[type[Operation], IntegerOp] = {
-    arith.DivSIOp: IntegerOp(as_signed, truncating_quotient, truncating_quotient),
-    arith.DivUIOp: IntegerOp(as_unsigned, int.__floordiv__, np.floor_divide),
-    arith.FloorDivSIOp: IntegerOp(as_signed, int.__floordiv__, np.floor_divide),
-    arith.CeilDivSIOp: IntegerOp(as_signed, ceiling_quotient, ceiling_quotient),
-    arith.CeilDivUIOp: IntegerOp(as_unsigned, ceiling_quotient, ceiling_quotient),
-    arith.RemSIOp: IntegerOp(as_signed, truncating_remainder, truncating_remainder),
-    arith.RemUIOp: IntegerOp(as_unsigned, int.__mod__, np.remainder),
-}
 
-SHIFTS: dict[type[Operation], IntegerOp] = {
-    arith.ShLIOp: IntegerOp(as_unsigned, int.__lshift__, np.left_shift),
-    arith.ShRUIOp: IntegerOp(as_unsigned, int.__rshift__, np.right_shift),
-    arith.ShRSIOp: IntegerOp(as_signed, int.__rshift__, np.right_shift),
-}
+def _reading(what: IntegerFunction) -> Reading:
+    """How an op reads the bits of its operands."""
+    if what.function in WITHOUT_SIGNS:
+        return _bits
+    return as_signed if what.signed else as_unsigned
 
 
 @quietly
-def _on_arrays(entry: IntegerOp, lhs: Any, rhs: Any, attribute: Attribute) -> Array:
+def _on_arrays(read: Reading, compute: Compute, lhs: Any, rhs: Any, attribute: Attribute) -> Array:
     scalar = scalar_of(attribute)
-    return to_type(np.asarray(entry.arrays(entry.read(lhs, scalar), entry.read(rhs, scalar))), scalar)
+    return to_type(np.asarray(OF_ARRAYS.get(compute, compute)(read(lhs, scalar), read(rhs, scalar))), scalar)
 
 
-def _integer(entry: IntegerOp) -> Callable[..., Any]:
-    read, scalars = entry.read, entry.scalars
+def _integer(read: Reading, compute: Compute) -> Callable[..., Any]:
     as_they_are = read is _bits
 
     def meaning(_agent: Agent, op: Operation, lhs: Any, rhs: Any) -> Any:
         attribute = op.results[0].type
         if is_array(lhs):
-            return _on_arrays(entry, lhs, rhs, attribute)
+            return _on_arrays(read, compute, lhs, rhs, attribute)
         if as_they_are:
-            return wrap(scalars(lhs, rhs), attribute)
-        return wrap(scalars(read(lhs, attribute), read(rhs, attribute)), attribute)
+            return wrap(compute(lhs, rhs), attribute)
+        return wrap(compute(read(lhs, attribute), read(rhs, attribute)), attribute)
 
     return meaning
 
 
-def _division(entry: IntegerOp) -> Callable[..., Any]:
-    divide = _integer(entry)
+def _division(read: Reading, compute: Compute) -> Callable[..., Any]:
+    divide = _integer(read, compute)
 
     def meaning(agent: Agent, op: Operation, lhs: Any, rhs: Any) -> Any:
         if not (rhs.all() if is_array(rhs) else rhs):
@@ -167,9 +138,7 @@ def _division(entry: IntegerOp) -> Callable[..., Any]:
     return meaning
 
 
-def _shift(entry: IntegerOp) -> Callable[..., Any]:
-    read, scalars = entry.read, entry.scalars
-
+def _shift(read: Reading, compute: Compute) -> Callable[..., Any]:
     def meaning(agent: Agent, op: Operation, value: Any, amount: Any) -> Any:
         attribute = op.results[0].type
         scalar = scalar_of(attribute)
@@ -177,45 +146,25 @@ def _shift(entry: IntegerOp) -> Callable[..., Any]:
         if not is_array(value):
             if places >= width:
                 return poison(agent, op, attribute)
-            return to_type(scalars(read(value, scalar), places), scalar)
+            return to_type(compute(read(value, scalar), places), scalar)
         fits = places < width
-        shifted = entry.arrays(read(value, scalar), np.where(fits, places, 0).astype(read(value, scalar).dtype))
+        shifted = compute(read(value, scalar), np.where(fits, places, 0).astype(read(value, scalar).dtype))
         return to_type(np.where(fits, shifted, 0), scalar)
 
     return meaning
 
 
-MOVES: dict[type[Operation], moving.Rule] = {
-    arith.AddiOp: moving.added,
-    arith.SubiOp: moving.subtracted,
-    arith.MuliOp: moving.multiplied,
-    arith.AndIOp: moving.masked,
-    arith.MinSIOp: moving.smaller,
-    arith.MaxSIOp: moving.larger,
-    arith.MinUIOp: moving.smaller,
-    arith.MaxUIOp: moving.larger,
-    arith.DivSIOp: moving.quotient,
-    arith.DivUIOp: moving.quotient,
-    arith.FloorDivSIOp: moving.quotient,
-    arith.CeilDivSIOp: moving.quotient,
-    arith.CeilDivUIOp: moving.quotient,
-    arith.RemSIOp: moving.remainder,
-    arith.RemUIOp: moving.remainder,
-    arith.ShLIOp: moving.shifted_left,
-    arith.ShRUIOp: moving.shifted_right,
-    arith.ShRSIOp: moving.shifted_right,
-}
-"""How the results of the ops above move on. What bits come of `or` and `xor` is irregular."""
-
-for _op, _entry in INTEGER_OPS.items():
-    pure(_op, moves=MOVES.get(_op))(_integer(_entry))
-for _op, _entry in DIVISIONS.items():
-    pure(_op, moves=MOVES.get(_op), may_fail=True)(_division(_entry))
-for _op, _entry in SHIFTS.items():
-    pure(_op, moves=MOVES.get(_op))(_shift(_entry))
+def _registered(what: IntegerFunction, compute: Compute) -> None:
+    divides = what.function in (Function.QUOTIENT, Function.REMAINDER)
+    make = _division if divides else _shift if what.function in (Function.LEFT, Function.RIGHT) else _integer
+    pure(*OPS[what], moves=moving.rule_of(what), may_fail=divides)(make(_reading(what), compute))
 
 
-def _exactly(compute: Compute, lhs: Any, rhs: Any) -> Any:
+for _what, _compute in EXACT.items():
+    _registered(_what, _compute)
+
+
+def _at_any_size(compute: Compute, lhs: Any, rhs: Any) -> Any:
     """Compute with integers of any size, which arrays of objects hold."""
     if not is_array(lhs):
         return compute(lhs, rhs)
@@ -225,7 +174,7 @@ def _exactly(compute: Compute, lhs: Any, rhs: Any) -> Any:
 @pure(arith.AddUIExtendedOp)
 def _add_extended(_agent: Agent, op: arith.AddUIExtendedOp, lhs: Any, rhs: Any) -> tuple[Any, Any]:
     scalar = scalar_of(op.results[0].type)
-    total = _exactly(operator.add, as_unsigned(lhs, scalar), as_unsigned(rhs, scalar))
+    total = _at_any_size(operator.add, as_unsigned(lhs, scalar), as_unsigned(rhs, scalar))
     return to_type(total, scalar), to_type(total >> width_of(scalar), scalar_of(op.results[1].type))
 
 
@@ -233,7 +182,7 @@ def _add_extended(_agent: Agent, op: arith.AddUIExtendedOp, lhs: Any, rhs: Any) 
 def _multiply_extended(_agent: Agent, op: Operation, lhs: Any, rhs: Any) -> tuple[Any, Any]:
     scalar = scalar_of(op.results[0].type)
     read = as_signed if isinstance(op, arith.MulSIExtendedOp) else as_unsigned
-    product = _exactly(operator.mul, read(lhs, scalar), read(rhs, scalar))
+    product = _at_any_size(operator.mul, read(lhs, scalar), read(rhs, scalar))
     return to_type(product, scalar), to_type(product >> width_of(scalar), scalar)
 
 
@@ -370,31 +319,35 @@ def _compare_floats(_agent: Agent, op: arith.CmpfOp, lhs: Any, rhs: Any) -> Any:
 # Selection and casts ------------------------------------------------------------------------------------------------
 
 
-@pure(arith.SelectOp, moves=moving.selected)
-def _select(_agent: Agent, _op: arith.SelectOp, condition: Any, lhs: Any, rhs: Any) -> Any:
+def _computes(*functions: IntegerFunction) -> Callable[[F], F]:
+    """Decorator: the meaning of the ops that compute one of `functions`."""
+
+    def register(meaning: F) -> F:
+        for what in functions:
+            pure(*OPS[what], moves=moving.rule_of(what))(meaning)
+        return meaning
+
+    return register
+
+
+@_computes(IntegerFunction(Function.CHOICE))
+def _select(_agent: Agent, _op: Operation, condition: Any, lhs: Any, rhs: Any) -> Any:
     if is_array(condition):
         return choose(condition, lhs, rhs)
     return lhs if condition else rhs
 
 
-@pure(arith.ExtUIOp, moves=moving.extended_by_zeros)
-def _extend_unsigned(_agent: Agent, op: arith.ExtUIOp, value: Any) -> Any:
+@_computes(IntegerFunction(Function.EXTENDED, signed=False))
+def _extend_unsigned(_agent: Agent, op: Operation, value: Any) -> Any:
     return to_type(as_unsigned(value, scalar_of(op.operands[0].type)), scalar_of(op.results[0].type))
 
 
-@pure(arith.ExtSIOp, moves=moving.unchanged)
-@pure(arith.TruncIOp, arith.IndexCastOp, moves=moving.narrowed)
+@_computes(*map(IntegerFunction, (Function.TRUNCATED, Function.EXTENDED, Function.RESIZED)))
 def _resize_signed(_agent: Agent, op: Operation, value: Any) -> Any:
     return to_type(as_signed(value, scalar_of(op.operands[0].type)), scalar_of(op.results[0].type))
 
 
-def _moves_without_sign(op: Operation, values: moving.Numbers) -> tuple[int, ...]:
-    if isinstance(op.results[0].type, IndexType):
-        return moving.extended_by_zeros(op, values)
-    return moving.narrowed(op, values)
-
-
-@pure(IndexCastUIOp, moves=_moves_without_sign)
+@_computes(IntegerFunction(Function.RESIZED, signed=False))
 def _resize_unsigned(_agent: Agent, op: IndexCastUIOp, value: Any) -> Any:
     return to_type(as_unsigned(value, scalar_of(op.input.type)), scalar_of(op.result.type))
 

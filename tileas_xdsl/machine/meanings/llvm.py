@@ -1,7 +1,7 @@
 """
-What the ops of `llvm` do, as far as kernels at the level of barriers need them: pointers, loads and stores, integers,
-branches, calls. A pointer is an object and a byte offset; as a number it names both. Comparing pointers is not
-supported.
+What the ops of `llvm` do, as far as kernels at the level of barriers need them: pointers, loads and stores, branches,
+calls. Its integers are those of `arith`. A pointer is an object and a byte offset; as a number it names both.
+Comparing pointers is not supported.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from tileas_xdsl.machine.core.standings import Answer, give_results
 from tileas_xdsl.machine.core.threads.by_thread import touch_at_once
 from tileas_xdsl.machine.core.threads.hardware import PerThread, of_threads
 from tileas_xdsl.machine.core.values import UNKNOWN, ElementType, element_type, unsigned, wrap
-from tileas_xdsl.machine.core.violations import DivisionByZeroError, UnsupportedError
-from tileas_xdsl.machine.meanings.arith import dense_array
+from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.meanings.arith import COMPARISONS, dense_array
 from tileas_xdsl.machine.parts import atomics
 from tileas_xdsl.machine.parts.atomics import words
 from tileas_xdsl.machine.parts.calls import call_symbol
@@ -88,71 +88,6 @@ def _zero_of(kind: Attribute) -> Any:
 
 def _as_vector(kind: Attribute) -> VectorType[Attribute] | None:
     return cast("VectorType[Attribute]", kind) if isinstance(kind, VectorType) else None
-
-
-def _truncated(quotient: Callable[[int, int], int]) -> Callable[[int, int], int]:
-    """C's division, which rounds towards zero, from Python's on absolute values."""
-
-    def divide(a: int, b: int) -> int:
-        magnitude = quotient(abs(a), abs(b))
-        return magnitude if (a < 0) == (b < 0) else -magnitude
-
-    return divide
-
-
-def _remainder(a: int, b: int) -> int:
-    magnitude = abs(a) % abs(b)
-    return magnitude if a >= 0 else -magnitude
-
-
-SIGNED: dict[type[Operation], Callable[[int, int], int]] = {
-    llvm.AddOp: operator.add,
-    llvm.SubOp: operator.sub,
-    llvm.MulOp: operator.mul,
-    llvm.AndOp: int.__and__,
-    llvm.OrOp: int.__or__,
-    llvm.XOrOp: int.__xor__,
-    llvm.ShlOp: int.__lshift__,
-    llvm.AShrOp: int.__rshift__,
-    llvm.SDivOp: _truncated(int.__floordiv__),
-    llvm.SRemOp: _remainder,
-}
-UNSIGNED: dict[type[Operation], Callable[[int, int], int]] = {
-    llvm.UDivOp: int.__floordiv__,
-    llvm.URemOp: operator.mod,
-    llvm.LShrOp: int.__rshift__,
-}
-DIVISIONS = (llvm.SDivOp, llvm.SRemOp, llvm.UDivOp, llvm.URemOp)
-
-
-MOVES: dict[type[Operation], moving.Rule] = {
-    llvm.AddOp: moving.added,
-    llvm.SubOp: moving.subtracted,
-    llvm.MulOp: moving.multiplied,
-    llvm.AndOp: moving.masked,
-    llvm.SDivOp: moving.quotient,
-    llvm.UDivOp: moving.quotient,
-    llvm.SRemOp: moving.remainder,
-    llvm.URemOp: moving.remainder,
-    llvm.ShlOp: moving.shifted_left,
-    llvm.LShrOp: moving.shifted_right,
-    llvm.AShrOp: moving.shifted_right,
-}
-"""How the results of the ops above move on; those of the others do irregularly."""
-
-
-def _integer_arithmetic(_agent: Agent, op: Operation, lhs: int, rhs: int) -> int:
-    type_ = op.results[0].type
-    if rhs == 0 and isinstance(op, DIVISIONS):
-        raise DivisionByZeroError(op, "divides by zero")
-    compute = SIGNED.get(type(op))
-    if compute is not None:
-        return wrap(compute(lhs, rhs), type_)
-    return wrap(UNSIGNED[type(op)](unsigned(lhs, type_), unsigned(rhs, type_)), type_)
-
-
-for _op in (*SIGNED, *UNSIGNED):
-    pure(_op, moves=MOVES.get(_op), may_fail=_op in DIVISIONS)(_integer_arithmetic)
 
 
 FLOATS: dict[type[Operation], Callable[[Any, Any], Any]] = {
@@ -220,46 +155,12 @@ def _numbers_of(kind: Attribute, op: Operation) -> ElementType:
     return element
 
 
-COMPARISONS = (
-    operator.eq,
-    operator.ne,
-    operator.lt,
-    operator.le,
-    operator.gt,
-    operator.ge,
-    operator.lt,
-    operator.le,
-    operator.gt,
-    operator.ge,
-)
-"""By the number of the predicate; from 6 on the operands are unsigned."""
-
-
 @pure(llvm.ICmpOp, moves=moving.compared)
 def _icmp(_agent: Agent, op: llvm.ICmpOp, lhs: Any, rhs: Any) -> int:
-    predicate = op.predicate.value.data
     if isinstance(lhs, Pointer):
         raise UnsupportedError(op, "compares pointers; compare indices instead")
-    if predicate >= 6:
-        lhs, rhs = unsigned(lhs, op.lhs.type), unsigned(rhs, op.lhs.type)
-    return int(COMPARISONS[predicate](lhs, rhs))
-
-
-@pure(llvm.SelectOp, moves=moving.selected)
-def _select(_agent: Agent, _op: llvm.SelectOp, condition: Any, lhs: Any, rhs: Any) -> Any:
-    return lhs if condition else rhs
-
-
-@pure(llvm.TruncOp, moves=moving.narrowed)
-@pure(llvm.SExtOp, moves=moving.unchanged)
-def _resize(_agent: Agent, op: Operation, value: int) -> int:
-    signed = -value if str(op.operands[0].type) == "i1" and isinstance(op, llvm.SExtOp) else value
-    return wrap(signed, op.results[0].type)
-
-
-@pure(llvm.ZExtOp, moves=moving.extended_by_zeros)
-def _zext(_agent: Agent, op: llvm.ZExtOp, value: int) -> int:
-    return wrap(unsigned(value, op.arg.type), op.results[0].type)
+    read, compare = COMPARISONS[op.predicate.value.data]
+    return int(compare(read(lhs, op.lhs.type), read(rhs, op.lhs.type)))
 
 
 NUMPY_INTEGERS: Any = (np.integer, np.bool_)

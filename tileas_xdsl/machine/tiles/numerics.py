@@ -105,21 +105,6 @@ def to_type(value: Any, attribute: Attribute) -> Any:
     return np.asarray(wide.astype(element.dtype))
 
 
-def truncating_quotient(lhs: Any, rhs: Any) -> Any:
-    """The quotient rounded towards zero, as the hardware divides."""
-    quotient, remainder = lhs // rhs, lhs % rhs
-    return quotient + ((remainder != 0) & ((lhs < 0) != (rhs < 0)))
-
-
-def truncating_remainder(lhs: Any, rhs: Any) -> Any:
-    """The remainder of `truncating_quotient`: it has the sign of `lhs`."""
-    return lhs - rhs * truncating_quotient(lhs, rhs)
-
-
-def ceiling_quotient(lhs: Any, rhs: Any) -> Any:
-    return lhs // rhs + (lhs % rhs != 0)
-
-
 # Floats -------------------------------------------------------------------------------------------------------------
 
 

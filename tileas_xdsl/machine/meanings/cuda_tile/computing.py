@@ -18,6 +18,7 @@ from tileas_xdsl.dialects.cuda_tile.attributes import BoundedAttr, ConstantAttr,
 from tileas_xdsl.dialects.cuda_tile.base import TileIROp
 from tileas_xdsl.dialects.cuda_tile.elements import bits_per_element, number_of
 from tileas_xdsl.dialects.cuda_tile.types import integer_width, plain
+from tileas_xdsl.dialects.upstream_models.integers import truncating_quotient, truncating_remainder
 from tileas_xdsl.machine.core.violations import MistakeError, UnsupportedError
 from tileas_xdsl.machine.meanings.cuda_tile.values import (
     computes,
@@ -42,8 +43,6 @@ from tileas_xdsl.machine.tiles.numerics import (
     rounded,
     to_float,
     to_type,
-    truncating_quotient,
-    truncating_remainder,
 )
 from tileas_xdsl.machine.tiles.pointers import Pointer
 from tileas_xdsl.machine.tiles.tiles import PointerTile

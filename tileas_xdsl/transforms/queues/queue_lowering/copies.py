@@ -35,6 +35,7 @@ from xdsl.traits import is_side_effect_free, is_speculatable
 
 from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.dialects.async_queue import ScopeOp
+from tileas_xdsl.dialects.upstream_models.integers import Function, computes
 from tileas_xdsl.transforms.queues.queue_lowering.buffers import (
     GENERIC,
     GLOBAL,
@@ -192,8 +193,8 @@ def touches_nothing(op: Operation) -> bool:
 
 def _may_run_anyway(op: Operation) -> bool:
     """Whether `op` does no harm where it would not have run."""
-    if isinstance(op, arith.DivUIOp | arith.DivSIOp | arith.RemUIOp | arith.RemSIOp):
-        return bool(constant_integer(op.rhs)) and constant_integer(op.rhs) != -1
+    if computes(op, Function.QUOTIENT, Function.REMAINDER):
+        return constant_integer(op.operands[1]) not in (None, 0, -1)
     return isinstance(op, arith.ExtSIOp) or (is_speculatable(op) and is_side_effect_free(op))
 
 

@@ -19,23 +19,12 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from tileas_xdsl.dialects.extensions import llvm_values as values
 from tileas_xdsl.dialects.extensions.arith import IndexCastUIOp
+from tileas_xdsl.dialects.upstream_models.integers import EXACT, OPS, Function, IntegerFunction
 from tileas_xdsl.transforms.to_llvm.lowering.state import Lowering, refusal, rule
 from tileas_xdsl.transforms.to_llvm.lowering.types import number_type
 
 BINARY: dict[type[Operation], Callable[..., Operation]] = {
-    arith.AddiOp: llvm.AddOp,
-    arith.SubiOp: llvm.SubOp,
-    arith.MuliOp: llvm.MulOp,
-    arith.DivSIOp: llvm.SDivOp,
-    arith.DivUIOp: llvm.UDivOp,
-    arith.RemSIOp: llvm.SRemOp,
-    arith.RemUIOp: llvm.URemOp,
-    arith.AndIOp: llvm.AndOp,
-    arith.OrIOp: llvm.OrOp,
-    arith.XOrIOp: llvm.XOrOp,
-    arith.ShLIOp: llvm.ShlOp,
-    arith.ShRUIOp: llvm.LShrOp,
-    arith.ShRSIOp: llvm.AShrOp,
+    **{ops[0]: ops[1] for what, ops in OPS.items() if what in EXACT and len(ops) == 2},
     arith.AddfOp: llvm.FAddOp,
     arith.SubfOp: llvm.FSubOp,
     arith.MulfOp: llvm.FMulOp,
@@ -158,10 +147,14 @@ def _compare_floats(op: arith.CmpfOp, low: Lowering) -> None:
 
 
 EXTREMES: dict[type[Operation], llvm.ICmpPredicateFlag] = {
-    arith.MinSIOp: llvm.ICmpPredicateFlag.SLT,
-    arith.MaxSIOp: llvm.ICmpPredicateFlag.SGT,
-    arith.MinUIOp: llvm.ICmpPredicateFlag.ULT,
-    arith.MaxUIOp: llvm.ICmpPredicateFlag.UGT,
+    op: flag
+    for function, signed, flag in (
+        (Function.LEAST, True, llvm.ICmpPredicateFlag.SLT),
+        (Function.GREATEST, True, llvm.ICmpPredicateFlag.SGT),
+        (Function.LEAST, False, llvm.ICmpPredicateFlag.ULT),
+        (Function.GREATEST, False, llvm.ICmpPredicateFlag.UGT),
+    )
+    for op in OPS[IntegerFunction(function, signed)]
 }
 """Which comparison says that the first operand is the result."""
 
@@ -240,9 +233,7 @@ def _quotients_of_vectors(op: Operation) -> tuple[str, str] | None:
 # Conversions ----------------------------------------------------------------------------------------------------------
 
 CONVERSIONS: dict[type[Operation], Callable[..., Operation]] = {
-    arith.ExtUIOp: llvm.ZExtOp,
-    arith.ExtSIOp: llvm.SExtOp,
-    arith.TruncIOp: llvm.TruncOp,
+    **{ops[0]: ops[1] for what, ops in OPS.items() if what.function in (Function.EXTENDED, Function.TRUNCATED)},
     arith.ExtFOp: llvm.FPExtOp,
     arith.TruncFOp: llvm.FPTruncOp,
     arith.SIToFPOp: llvm.SIToFPOp,

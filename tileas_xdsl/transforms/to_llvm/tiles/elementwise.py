@@ -29,6 +29,7 @@ from tileas_xdsl.analysis.threads.tiles import SMALL_FLOATS, Tile, tile_of
 from tileas_xdsl.dialects.nv_tileaa import elementwise
 from tileas_xdsl.dialects.nv_tileaa.attributes import RoundingModeAttr
 from tileas_xdsl.dialects.nv_tileaa.structure import SplatOp
+from tileas_xdsl.dialects.upstream_models.integers import Function, ops_of_arith
 from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.transforms.to_llvm.tiles.control import same
 from tileas_xdsl.transforms.to_llvm.tiles.packing import cast_bits, elements, packed, vector_of
@@ -37,16 +38,15 @@ from tileas_xdsl.transforms.to_llvm.tiles.values import Registers
 
 KEPT: tuple[type[Operation], ...] = (
     *(arith.AddfOp, arith.SubfOp, arith.MulfOp, arith.DivfOp, arith.NegfOp, arith.MaximumfOp, arith.MinimumfOp),
-    *(arith.MaxnumfOp, arith.MinnumfOp, arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.AndIOp, arith.OrIOp),
-    *(arith.XOrIOp, arith.ShLIOp, arith.ShRSIOp, arith.ShRUIOp, math.FmaOp, math.Exp2Op, math.SqrtOp, math.RsqrtOp),
-    *(math.AbsFOp,),
+    *(arith.MaxnumfOp, arith.MinnumfOp, math.FmaOp, math.Exp2Op, math.SqrtOp, math.RsqrtOp, math.AbsFOp),
+    *ops_of_arith(Function.SUM, Function.DIFFERENCE, Function.PRODUCT, Function.AND, Function.OR, Function.XOR),
+    *ops_of_arith(Function.LEFT, Function.RIGHT),
 )
 """Ops that are the same on a number, a vector of them and a tile."""
 TAKEN_APART: tuple[type[Operation], ...] = (
-    *(arith.ExtFOp, arith.TruncFOp, arith.SIToFPOp, arith.UIToFPOp, arith.FPToSIOp, arith.FPToUIOp, arith.ExtSIOp),
-    *(arith.ExtUIOp, arith.TruncIOp, arith.BitcastOp, arith.CmpfOp, arith.CmpiOp, arith.SelectOp, arith.IndexCastOp),
-    *(arith.DivSIOp, arith.DivUIOp, arith.RemSIOp, arith.RemUIOp, arith.MaxSIOp, arith.MinSIOp, arith.MaxUIOp),
-    *(arith.MinUIOp, arith.CeilDivSIOp, arith.CeilDivUIOp, arith.FloorDivSIOp),
+    *(arith.ExtFOp, arith.TruncFOp, arith.SIToFPOp, arith.UIToFPOp, arith.FPToSIOp, arith.FPToUIOp),
+    *(arith.BitcastOp, arith.CmpfOp),
+    *(op for op in ops_of_arith(*Function) if op not in KEPT),
 )
 """Ops that are done for each element by itself."""
 ELSEWHERE: dict[type[Operation], Callable[..., Operation]] = {
