@@ -22,10 +22,12 @@ from docs.site.plan import navigation
 from docs.site.reference.commands import WIDTH, subparser, usage
 from docs.site.reference.diagnostics import diagnostics_page
 from docs.site.reference.docstrings import as_markdown, breakable, cell, sections
+from docs.site.reference.ptx import ptx_page
 from docs.site.source import generated
 from tests.support.browser import browser
 from tests.support.corpora import nightly
 from tests.support.ir import ROOT
+from tileas_xdsl.readers.ptx.lowering import TABLE
 from tileas_xdsl.tools.main import SUBCOMMANDS
 from tileas_xdsl.tools.passes import describe
 from tileas_xdsl.universe import TILEAS
@@ -69,6 +71,12 @@ def test_every_command_pass_and_dialect_has_a_page() -> None:
     for name in TILEAS.all_passes:
         titles = re.findall(r"^#+ (.*)", pages[f"reference/passes/{name}.md"], re.MULTILINE)
         assert {"Before and after", "Rewrites", "Requires", "Refuses"} <= set(titles), name
+
+
+def test_every_instruction_of_ptx_that_is_read_stands_in_the_reference() -> None:
+    table = [line.split(" | ")[0] for line in ptx_page().splitlines() if line.startswith("| `")]
+    assert sorted(table) == sorted(f"| `{row.opcode}`" for row in TABLE.rows)
+    assert all(row.what for row in TABLE.rows)
 
 
 def test_every_option_of_a_pass_says_what_it_means():

@@ -20,6 +20,7 @@ from docs.site.reference.commands import command_pages
 from docs.site.reference.diagnostics import diagnostics_page
 from docs.site.reference.dialects import dialect_pages
 from docs.site.reference.passes import pass_pages
+from docs.site.reference.ptx import ptx_page
 from docs.site.reference.python_api import api_page
 from docs.site.reference.targets import targets_page
 from tileas_xdsl.names import PASSES
@@ -61,6 +62,7 @@ def generated(root: Path) -> dict[str, str]:
         "reference/diagnostics.md": diagnostics_page(package),
         "reference/python.md": api_page(),
         "reference/targets.md": targets_page(),
+        "reference/ptx.md": ptx_page(),
     }
 
 
@@ -79,6 +81,7 @@ def reference() -> list[Entry]:
         ("Diagnostics", "reference/diagnostics.md"),
         ("Python API", "reference/python.md"),
         ("Targets", "reference/targets.md"),
+        ("Instructions of PTX", "reference/ptx.md"),
     ]
 
 

@@ -12,6 +12,7 @@ import pytest
 from tests.readers.ptx.evaluation import M32, M64, computed
 from tests.readers.ptx.programs import module_of, ops_of, text_of
 from tileas_xdsl.readers.ptx.arithmetic import evaluated, signed
+from tileas_xdsl.readers.ptx.instructions.rows import Row
 from tileas_xdsl.readers.ptx.launch import Launch, map_from_text
 from tileas_xdsl.readers.ptx.lowering import TABLE
 from tileas_xdsl.readers.ptx.operands import operands_of
@@ -335,6 +336,35 @@ def test_each_row_of_the_table_has_a_sample():
             count = len(operands_of(item))
             met.update(id(row) for row in TABLE.of(item.words) if row.takes(count))
     assert [row.opcode for row in TABLE.rows if id(row) not in met] == []
+
+
+PLUMBING = ("cf.cond_br", "llvm.addrspacecast", "llvm.extractvalue", "llvm.extractelement")
+"""Ops that lead to the others, and from them."""
+
+
+def rows_of(text: str) -> list[Row]:
+    """The rows of the instructions in a text."""
+    body = parse(text_of(f".reg .pred %p<16>; .reg .b32 %r<64>; .reg .b64 %d<64>; {text}")).kernels[0].body
+    instructions = [item for item in body if isinstance(item, Instruction)]
+    fitting = [(TABLE.of(item.words), len(operands_of(item))) for item in instructions]
+    return [next(row for row in rows if row.takes(count)) for rows, count in fitting if rows]
+
+
+def test_each_row_says_what_its_samples_become():
+    """The manual is made of what the rows say."""
+    becomes: dict[str, set[str]] = {}
+    for text, ops in ACTING.items():
+        said = {name for row in rows_of(text) for name in row.what.split(", ")}
+        made = {name for name in ops if name not in PLUMBING}
+        assert made <= said, text
+        for row in rows_of(text):
+            becomes.setdefault(row.what, set()).update(made)
+    for row in TABLE.rows:
+        names = {name for name in row.what.split(", ") if name.startswith(("nvvm.", "llvm."))}
+        assert names <= becomes.get(row.what, set()) or row.opcode == "mapa", row.opcode
+    for text in UNKNOWN:
+        rows = rows_of(text)
+        assert not rows or rows[-1].what in ("an unknown number", "the number itself") or not rows[-1].acts
 
 
 def test_a_step_is_not_evaluated_where_it_has_no_number():

@@ -69,6 +69,8 @@ class Row:
     opcode: str
     roles: str
     modifiers: str
+    what: str
+    """What it becomes: names of ops, `an unknown number`, `nothing`."""
     becomes: Becomes
     acts: bool = False
     """Whether others can see what it does: under a predicate it stands in a branch."""
