@@ -27,6 +27,7 @@ from tileas_xdsl.backend.code_generation import CodeGenerationError, MissingLLVM
 from tileas_xdsl.backend.llvm_ir import llvm_ir_of
 from tileas_xdsl.backend.llvm_ir.attributes import is_kernel
 from tileas_xdsl.backend.llvm_ir.instructions import CONSTANTS
+from tileas_xdsl.backend.llvm_ir.lines import tidied
 from tileas_xdsl.backend.nvptx import CodeTarget
 from tileas_xdsl.diagnostics import Error, refuse
 from tileas_xdsl.dialects.llvm_sizes import OpaqueTypeError, size_and_alignment
@@ -145,7 +146,7 @@ class NoPTXError(PassFailedException, Error):
 @dataclass(frozen=True)
 class PTXTarget(Target):
     """
-    Write PTX for `arch`.
+    Write PTX for `arch`, with the lines of the program (`.loc`) if there are `lines`.
 
     Requires: only ops of `llvm`; llvmlite (`pip install 'tileas-xdsl[ptx]'`).
     Refuses: what `llvm-ir` refuses; kernels with more than 48 KiB of shared memory whose size is known; ops that the
@@ -155,20 +156,24 @@ class PTXTarget(Target):
     name = "ptx"
 
     arch: str = field(default="sm_90a", metadata={"help": "the chip"})
+    lines: bool = field(default=True, metadata={"help": "say by .loc where instructions come from"})
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
-        output.write(ptx_of_module(module, self.arch))
+        output.write(ptx_of_module(module, self.arch, with_lines=self.lines))
 
 
-def ptx_of_module(module: ModuleOp, arch: str) -> str:
-    """The PTX of a module of `llvm` for the chip `arch`; an op without an instruction there is refused by name."""
+def ptx_of_module(module: ModuleOp, arch: str, *, with_lines: bool = True) -> str:
+    """
+    The PTX of a module of `llvm` for the chip `arch`, `with_lines` with `.loc` for each place in the program; an op
+    without an instruction there is refused by name.
+    """
     chip = CodeTarget(arch)
     if chip.problem is not None:
         raise NoPTXError(f"error: {chip.problem}")
-    text = llvm_ir_of(module, names_structs=True)
+    text = llvm_ir_of(module, names_structs=True, with_lines=with_lines)
     refuse_too_much(module)
     try:
-        return ptx_of(text, chip)
+        return tidied(ptx_of(text, chip))
     except MissingLLVMError as error:
         raise NoPTXError(f"error: {error}") from None
     except CodeGenerationError as error:

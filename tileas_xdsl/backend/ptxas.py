@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tileas_xdsl.backend.llvm_ir.lines import without_lines
 from tileas_xdsl.diagnostics import Error
 
 VARIABLE = "TILEAS_PTXAS"
@@ -101,8 +102,10 @@ ONE_BLOCK = ("--minnctapersm", "1")
 def assemble(ptx: str, arch: str, ptxas: str) -> Assembled:
     """
     The cubin of a PTX text for the chip `arch`; raises `AssemblerError` with what ptxas says. Where kernels spill, and
-    do so less when one block a multiprocessor is enough, that is said.
+    do so less when one block a multiprocessor is enough, that is said. Lines of the program are left out: ptxas makes
+    tables of them as large as the code.
     """
+    ptx = without_lines(ptx)
     found = _assembled(ptx, arch, ptxas)
     if not found.spills:
         return found

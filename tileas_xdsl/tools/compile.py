@@ -171,6 +171,7 @@ def _compile(arguments: argparse.Namespace) -> int:
             programs=programs,
             written=written_arrays,
             loops=done.loops,
+            with_lines=not arguments.no_lines,
         )
         code = machine_code.code_of(module, {wanted}, how, done.judge(arguments.check_timeout) if is_judged else None)
         program = {"name": name, "text": text, "options": asdict(options)}

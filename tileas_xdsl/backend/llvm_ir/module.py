@@ -19,6 +19,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tileas_xdsl.backend.llvm_ir.attributes import argument, convention, function
 from tileas_xdsl.backend.llvm_ir.instructions import CONSTANTS, INSTRUCTIONS, unwritten
+from tileas_xdsl.backend.llvm_ir.lines import Lines
 from tileas_xdsl.backend.llvm_ir.literals import constant, quoted, symbol
 from tileas_xdsl.backend.llvm_ir.names import Names
 from tileas_xdsl.diagnostics import op_name, refuse
@@ -35,12 +36,13 @@ LOWERED_BY = {
 }
 
 
-def llvm_ir_of(module: ModuleOp, *, names_structs: bool = False) -> str:
+def llvm_ir_of(module: ModuleOp, *, names_structs: bool = False, with_lines: bool = False) -> str:
     """
     The text of LLVM IR for a module of `llvm`; an op that has none is refused by name. A product of a warpgroup gives a
-    struct of up to 128 members, which each op that takes one out writes: with `names_structs` by a name.
+    struct of up to 128 members, which each op that takes one out writes: with `names_structs` by a name. `with_lines`
+    it says of each instruction where its op stands in the program.
     """
-    names = Names(structs={} if names_structs else None)
+    names = Names(structs={} if names_structs else None, lines=Lines() if with_lines else None)
     header = [*_header(module)]
     lines: list[str] = []
     for op in module.ops:
@@ -54,7 +56,8 @@ def llvm_ir_of(module: ModuleOp, *, names_structs: bool = False) -> str:
     if names.groups:
         lines += ["", *(f"attributes #{number} = {{ {words} }}" for words, number in names.groups.items())]
     structs = [f"{name} = type {struct}" for struct, name in (names.structs or {}).items()]
-    return "\n".join([*header, *structs, *lines]).strip("\n") + "\n"
+    metadata = names.lines.text() if names.lines is not None else []
+    return "\n".join([*header, *structs, *lines, *metadata]).strip("\n") + "\n"
 
 
 def _header(module: ModuleOp) -> Iterator[str]:
@@ -133,7 +136,7 @@ def _function(op: llvm.FuncOp, names: Names) -> Iterator[str]:
     if not blocks:
         yield f"declare {head}"
         return
-    yield f"define {head} {{"
+    yield f"define {head}{names.lines.enter(op) if names.lines is not None else ''} {{"
     yield from _body(blocks, names)
     yield "}"
 
@@ -151,7 +154,8 @@ def _body(blocks: list[Block], names: Names) -> Iterator[str]:
             yield from (f"  {line}" for line in _phis(block, edges.get(block, []), names))
         for op in block.ops:
             if type(op) not in CONSTANTS:
-                yield from (f"  {line}" if not line.endswith(":") else line for line in _lines(op, names))
+                place = names.lines.of(op) if names.lines is not None else ""
+                yield from (f"  {line}{place}" if not line.endswith(":") else line for line in _lines(op, names))
 
 
 def _lines(op: Operation, names: Names) -> Iterator[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from tileas_xdsl.backend.llvm_ir.lines import Lines
 from tileas_xdsl.backend.llvm_ir.types import type_text
 
 LONG = 100
@@ -28,6 +29,8 @@ class Names:
     """`id` of a type -> the type, which is kept so that no other gets its `id`, and its word."""
     structs: dict[str, str] | None = None
     """Long struct -> the name that stands for it; None if structs are written out."""
+    lines: Lines | None = None
+    """Where ops stand in the program; None if that is not written."""
 
     def start_function(self) -> None:
         """Names of values and blocks begin anew; groups of attributes belong to the module."""

@@ -71,6 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="processor time after which the check of a kernel's threads ends with what is known; none for no limit "
         f"(default: {CHECK_SECONDS:g})",
     )
+    parser.add_argument("--no-lines", action="store_true", help="write PTX without .loc, the lines of the program")
     parser.add_argument("--no-check", action="store_true", help="write machine code without a check of its threads")
 
 
@@ -194,6 +195,8 @@ class HowCoded:
     """By kernel, the arrays that it may write."""
     loops: Sequence[LoopDecision] = ()
     """What the scheduler has decided."""
+    with_lines: bool = True
+    """Whether PTX says by `.loc` where instructions come from."""
 
 
 def programs_of(module: ModuleOp) -> dict[str, tuple[ProgramAxis | None, ...] | None]:
@@ -244,7 +247,7 @@ def _generated(
     """LLVM IR, PTX and a cubin, as far as one of `kinds` needs them."""
     try:
         llvm_ir = llvm_ir_of(module) if LLVM_IR in kinds else None
-        ptx = ptx_of_module(module, how.target) if PTX in kinds or CUBIN in kinds else None
+        ptx = ptx_of_module(module, how.target, with_lines=how.with_lines) if {PTX, CUBIN} & set(kinds) else None
     except PassFailedException as error:
         raise InputError([str(error)]) from None
     if ptx is None or CUBIN not in kinds:

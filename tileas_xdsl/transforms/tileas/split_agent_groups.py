@@ -117,6 +117,7 @@ def _split(switch: AgentSwitchOp) -> None:
         regions += copies
     made = AgentSwitchOp(switch.arguments, regions, [1] * len(regions), attributes=switch.attributes)
     made.properties = {**switch.properties, **_told_by_agent(switch), **_each_alone(len(regions))}
+    made.location = switch.location
     Rewriter.replace_op(switch, made)
 
 

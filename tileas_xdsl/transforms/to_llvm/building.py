@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith, llvm, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, UnitAttr, i32
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, LocationAttr, UnitAttr, UnknownLoc, i32
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 from xdsl.traits import is_side_effect_free
@@ -17,20 +17,45 @@ from xdsl.traits import is_side_effect_free
 OpT = TypeVar("OpT", bound=Operation)
 
 
+def place(op: OpT, location: LocationAttr) -> OpT:
+    """`op`, which stands at `location` unless it says itself where it stands."""
+    if isinstance(op.location, UnknownLoc):
+        op.location = location
+    return op
+
+
 @dataclass
-class Building:
-    """A function under way."""
+class Code:
+    """Ops one behind the other, in one block after the other, each with the place of the op that it is built for."""
 
     block: Block
     """Where ops are built now, at the end."""
+    location: LocationAttr | None = field(default=None, kw_only=True)
+    """Where the op stands that is lowered now."""
 
     def insert(self, op: OpT) -> OpT:
-        """Build an op at the end of the block."""
+        """Build an op at the end of the block, for what stands where the op does that is lowered."""
+        if self.location is not None:
+            place(op, self.location)
         return Builder(InsertPoint.at_end(self.block)).insert(op)
 
     def result(self, op: Operation) -> SSAValue:
         """Build an op and take its only result."""
         return self.insert(op).results[0]
+
+    @contextmanager
+    def standing_for(self, op: Operation) -> Generator[None]:
+        """Build what stands for `op` meanwhile."""
+        outside, self.location = self.location, op.location
+        try:
+            yield
+        finally:
+            self.location = outside
+
+
+@dataclass
+class Building(Code):
+    """A function under way."""
 
     @contextmanager
     def inside(self, block: Block) -> Generator[None]:

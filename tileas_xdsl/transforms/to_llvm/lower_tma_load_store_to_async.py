@@ -52,6 +52,7 @@ from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, CreateNoneOp
 from tileas_xdsl.dialects.tensor_maps import TensorMap, TensorMapError
 from tileas_xdsl.dialects.tiles.functions import KernelFunction
 from tileas_xdsl.transforms.rewriting.structure import carry_through
+from tileas_xdsl.transforms.to_llvm.building import place
 from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import is_stored_by_tma, map_of
 
 HOST_COUNT, DEVICE_COUNT = "tmaHostNum", "tmaDeviceNum"
@@ -224,7 +225,7 @@ def _descriptor(copy: TensorCopy, atom: AtomAttr, number: int) -> MakeTiledTmaDe
     made = MakeTiledTmaDescOp(copy.access.base, atom, box=atom.box, properties=said)
     hint = copy.access.base.name_hint
     made.descriptor.name_hint = None if hint is None else f"{hint}_map"
-    return made
+    return place(made, copy.access.location)
 
 
 def _load(copy: TensorCopy, descriptor: MakeTiledTmaDescOp) -> None:
@@ -242,7 +243,7 @@ def _load(copy: TensorCopy, descriptor: MakeTiledTmaDescOp) -> None:
         descriptor.atom,
         properties={"tmaIdx": descriptor.tma_idx, "tx_count": bytes_},
     )
-    Rewriter.insert_op(made, InsertPoint.before(load))
+    Rewriter.insert_op(place(made, load.location), InsertPoint.before(load))
     load.value.replace_all_uses_with(slot)
     Rewriter.erase_op(load)
 
@@ -262,8 +263,9 @@ def _store(copy: TensorCopy, descriptor: MakeTiledTmaDescOp) -> None:
         descriptor.atom,
         properties={"tmaIdx": descriptor.tma_idx},
     )
+    place(made, store.location)
     if staged is None:
-        Rewriter.replace_op(store, [made, AsyncWaitOp(made.done)], [])
+        Rewriter.replace_op(store, [made, place(AsyncWaitOp(made.done), store.location)], [])
         return
     Rewriter.replace_op(store, made, [])
     _wait_in_next_turn(made, staged)
@@ -297,9 +299,8 @@ def _staged_in_loops(store: TiledStoreOp) -> _Staged | None:
 
 def _wait_in_next_turn(store: TiledTmaStoreOp, staged: _Staged) -> None:
     """Let threads go on behind a store: they wait for it before they fill its tile again, and behind the loops."""
-    Rewriter.insert_op(AsyncWaitOp(store.done), InsertPoint.before(staged.first))
-    wait = staged.first.prev_op
-    assert isinstance(wait, AsyncWaitOp)
+    wait = place(AsyncWaitOp(store.done), store.location)
+    Rewriter.insert_op(wait, InsertPoint.before(staged.first))
     token: SSAValue = store.done
     outermost = staged.loops[-1]
     staged.tile.detach()
@@ -319,7 +320,7 @@ def _wait_in_next_turn(store: TiledTmaStoreOp, staged: _Staged) -> None:
     (last,) = carry_through(outermost, [none.result], carried(staged.loops[:-1]), "stored")
     behind = last.owner
     assert isinstance(behind, Operation)
-    Rewriter.insert_op(AsyncWaitOp(last), InsertPoint.after(behind))
+    Rewriter.insert_op(place(AsyncWaitOp(last), store.location), InsertPoint.after(behind))
 
 
 def _coordinates(access: Access, extents: Sequence[int]) -> list[SSAValue]:
@@ -327,7 +328,7 @@ def _coordinates(access: Access, extents: Sequence[int]) -> list[SSAValue]:
     found: list[SSAValue] = list(access.indices[: len(access.indices) - len(extents)])
     for index, extent in zip(access.indices[len(found) :], extents, strict=True):
         constant = arith.ConstantOp(IntegerAttr.from_index_int_value(extent))
-        product = arith.MuliOp(index, constant.result)
+        product = place(arith.MuliOp(index, constant.result), access.location)
         Rewriter.insert_op([constant, product], InsertPoint.before(access))
         found.append(product.result)
     return found

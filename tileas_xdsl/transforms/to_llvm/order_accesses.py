@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func
-from xdsl.dialects.builtin import ModuleOp, i32
+from xdsl.dialects.builtin import ModuleOp, UnknownLoc, i32
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -119,8 +119,12 @@ def _insert(found: Ordering) -> list[tuple[Operation, Reason]]:
 
 
 def _built(ops: list[Operation], point: Operation) -> None:
-    for op in ops:
-        op.location = point.location
+    at: Operation | None = point
+    while at is not None and isinstance(at.location, UnknownLoc):  # the end of a loop, which nobody has written
+        at = at.prev_op or at.parent_op()
+    if at is not None:
+        for op in ops:
+            op.location = at.location
     Rewriter.insert_op(ops, InsertPoint.before(point))
 
 

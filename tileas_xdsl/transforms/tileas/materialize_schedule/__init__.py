@@ -469,6 +469,7 @@ def _carry_out(plan: _Plan, block: Block, fold: bool) -> None:
         max_regs=plan.warps.registers,
         num_warps=plan.warps.warps,
     )
+    switch.location = first_step.location
     last = block.last_op
     assert last is not None
     Rewriter.insert_op(switch, InsertPoint.before(last))

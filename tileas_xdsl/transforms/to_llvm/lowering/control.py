@@ -34,11 +34,8 @@ def lower_ops(block: Block, low: Lowering) -> None:
 
 def lower_op(op: Operation, low: Lowering) -> None:
     """Lower one op by its rule; ops of `nvvm` and `llvm` stay."""
-    found = RULES.get(type(op))
-    if found is not None:
-        found(op, low)
-    else:
-        copied(op, low)
+    with low.standing_for(op):
+        RULES.get(type(op), copied)(op, low)
 
 
 # Blocks ---------------------------------------------------------------------------------------------------------------

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
-from xdsl.builder import Builder
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, i64
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.rewriter import InsertPoint
+from xdsl.ir import Attribute, Block, Region, SSAValue
 
+from tileas_xdsl.transforms.to_llvm.building import Code
 from tileas_xdsl.transforms.to_llvm.lowering.types import BufferType, buffer_type, types_for
 from tileas_xdsl.transforms.to_llvm.rule_table import RuleTable
 
-OpT = TypeVar("OpT", bound=Operation)
 Number = int | SSAValue
 """A number of 64 bits, known or computed."""
 
@@ -36,25 +34,15 @@ class Buffer:
 
 
 @dataclass
-class Lowering:
+class Lowering(Code):
     """One function under way."""
 
     region: Region
-    block: Block
-    """Where ops are built now, at the end."""
     values: dict[SSAValue, Sequence[SSAValue]] = field(default_factory=dict[SSAValue, Sequence[SSAValue]])
     blocks: dict[Block, Block] = field(default_factory=dict[Block, Block])
     """The blocks that stand for those of the function's own body."""
 
     # Building ---------------------------------------------------------------------------------------------------------
-
-    def insert(self, op: OpT) -> OpT:
-        """Build an op at the end of the block."""
-        return Builder(InsertPoint.at_end(self.block)).insert(op)
-
-    def result(self, op: Operation) -> SSAValue:
-        """Build an op and take its only result."""
-        return self.insert(op).results[0]
 
     def new_block(self, types: Sequence[Attribute] = ()) -> Block:
         """A block behind all others."""
@@ -157,4 +145,4 @@ class Lowering:
 def start(types: Sequence[Attribute]) -> Lowering:
     """A function with one block that takes values of these types."""
     block = Block(arg_types=types)
-    return Lowering(Region(block), block)
+    return Lowering(block, Region(block))

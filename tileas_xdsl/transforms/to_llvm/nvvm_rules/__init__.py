@@ -18,12 +18,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.rewriter import Rewriter
 
 from tileas_xdsl.diagnostics import op_name, refuse
 from tileas_xdsl.transforms.to_llvm.nvvm_rules import (
@@ -91,7 +90,7 @@ def _refuse_what_has_no_meaning(op: Operation) -> None:
 
 
 def _lower(op: Operation) -> None:
-    emit = Emitter(Builder(InsertPoint.before(op)))
+    emit = Emitter.before(op)
     Rewriter.replace_op(op, [], _as_list(RULES[type(op)](op, emit)))
 
 

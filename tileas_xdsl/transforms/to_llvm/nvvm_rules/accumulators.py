@@ -21,10 +21,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.builder import Builder
 from xdsl.dialects import llvm
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, Use
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.rewriter import Rewriter
 
 from tileas_xdsl.analysis.dominance import immediate_dominators, successors_of
 from tileas_xdsl.dialects.extensions.llvm_values import with_member
@@ -184,7 +183,7 @@ def _passed_through(
     op: Operation, text: str, values: Sequence[SSAValue], read: Sequence[SSAValue] = ()
 ) -> list[SSAValue]:
     """Assembly in place of `op`, which is given what is `read`, and the accumulators as it returns them."""
-    emit = Emitter(Builder(InsertPoint.before(op)))
+    emit = Emitter.before(op)
     made = [_one_through(values[0], text, emit, read)] if len(values) == 1 else _all_through(values, text, emit, read)
     Rewriter.erase_op(op)
     return made

@@ -23,11 +23,13 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import InsertPoint
 
 from tileas_xdsl.dialects.extensions.llvm import AddrSpaceCastOp
 from tileas_xdsl.dialects.extensions.llvm_values import member_of
 from tileas_xdsl.dialects.upstream import address_space, pointer_type
+from tileas_xdsl.transforms.to_llvm.building import place
 from tileas_xdsl.transforms.to_llvm.rule_table import RuleTable
 
 TABLE: RuleTable[Emitter] = RuleTable()
@@ -44,6 +46,15 @@ class Emitter:
     """Builds ops of `llvm` at one place."""
 
     builder: Builder
+
+    @classmethod
+    def before(cls, op: Operation) -> Emitter:
+        """What builds in front of `op`, which it stands for."""
+
+        def placed(made: Operation) -> None:
+            place(made, op.location)
+
+        return cls(Builder(InsertPoint.before(op), operation_insertion_handler=[placed]))
 
     def call(self, intrinsic: str, arguments: Sequence[SSAValue] = (), result: Attribute | None = None) -> Any:
         """The value of `llvm.nvvm.<intrinsic>`; None where it has no result."""

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from typing import cast
 
-from xdsl.builder import Builder
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import VectorType, i32
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.rewriter import Rewriter
 
 from tileas_xdsl.dialects.extensions.llvm_values import ExtractElementOp
 from tileas_xdsl.dialects.nvvm import tcgen05, tcgen05_mma
@@ -147,7 +146,7 @@ def _loads_before(wait: tcgen05.Tcgen05WaitOp) -> list[tcgen05.Tcgen05LdOp]:
 
 
 def _tie(wait: tcgen05.Tcgen05WaitOp, loads: list[tcgen05.Tcgen05LdOp]) -> None:
-    emit = Emitter(Builder(InsertPoint.before(wait)))
+    emit = Emitter.before(wait)
     uses = [list(load.res.uses) for load in loads]
     registers = [register for load in loads for register in _registers(load.res, emit)]
     after = iter(

@@ -130,7 +130,8 @@ def lowered(function: func.FuncOp, target: str, taken: set[str]) -> tuple[func.F
     capability = capability_for(function, target)
     # A function that says nothing of registers is launched with some other number.
     registers = starting_registers(function, capability) if says_registers(function) else None
-    code = PipelineCode(block, PipelineRoots(), capability, registers, warps_of_kernel(function))
+    warps = warps_of_kernel(function)
+    code = PipelineCode(block, PipelineRoots(), capability, registers, warps, location=function.location)
     code.bind(function.args, block.args)
     code.idle = idle_waits(function, code.roots)
     barriers = make_rings(code, function, _names(function, taken))

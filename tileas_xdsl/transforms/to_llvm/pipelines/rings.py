@@ -79,10 +79,11 @@ def make_rings(code: PipelineCode, function: func.FuncOp, names: Sequence[str]) 
     made: list[llvm.GlobalOp] = []
     for op, name in zip(pipelines_in(function), names, strict=True):
         slots = [_slots(code, op, kind) for kind in payloads.get(op, ())]
-        barriers = code.result(llvm.AddressOfOp(name, pointer_type(SHARED)))
+        with code.standing_for(op):
+            barriers = code.result(llvm.AddressOfOp(name, pointer_type(SHARED)))
         barriers.name_hint = "barriers"
         access, arrivals = accesses.get(op, UNUSED), participants.arrivals(op)
-        code.rings[op] = Ring(op.depth, tuple(slots), barriers, access, arrivals)
+        code.rings[op] = Ring(op, op.depth, tuple(slots), barriers, access, arrivals)
         kind = llvm.LLVMArrayType(2 * op.depth, i64)
         made.append(llvm.GlobalOp(kind, name, "internal", SHARED, alignment=BARRIER_BYTES))
     return made
@@ -132,11 +133,8 @@ def init_barriers(code: PipelineCode) -> Barrier0Op:
 
     def build() -> None:
         for ring in code.rings.values():
-            for start, arrivals in ((ring.full, ring.arrivals.full), (ring.empty, ring.arrivals.empty)):
-                count = code.number(arrivals)
-                for slot in range(ring.depth):
-                    barrier = code.shifted(ring.barriers, start + BARRIER_BYTES * slot)
-                    code.insert(MBarrierInitOp(barrier, count))
+            with code.standing_for(ring.place):
+                _init_ring(code, ring)
         accesses = [ring.access for ring in code.rings.values()]
         if any(access.is_by_tma or access.returns is not None for access in accesses):
             # What an engine completes at a barrier has to come behind its beginning.
@@ -144,6 +142,14 @@ def init_barriers(code: PipelineCode) -> Barrier0Op:
 
     code.by_first_thread(build)
     return code.insert(Barrier0Op())
+
+
+def _init_ring(code: PipelineCode, ring: Ring) -> None:
+    for start, arrivals in ((ring.full, ring.arrivals.full), (ring.empty, ring.arrivals.empty)):
+        count = code.number(arrivals)
+        for slot in range(ring.depth):
+            barrier = code.shifted(ring.barriers, start + BARRIER_BYTES * slot)
+            code.insert(MBarrierInitOp(barrier, count))
 
 
 def drop_where_all_meet_later(beginning: Barrier0Op, first: SSAValue) -> None:

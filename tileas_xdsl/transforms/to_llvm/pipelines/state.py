@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import LocationAttr, UnknownLoc, i32
+from xdsl.dialects.builtin import i32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tileas_xdsl.analysis.pipeline_root import PipelineRoots
 from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType, is_ownership_token
-from tileas_xdsl.transforms.to_llvm.building import Building, OpT
+from tileas_xdsl.transforms.to_llvm.building import Building
 from tileas_xdsl.transforms.to_llvm.pipelines.filling import RingAccess
 from tileas_xdsl.transforms.to_llvm.pipelines.participants import Arrivals
 from tileas_xdsl.transforms.to_llvm.rule_table import RuleTable
@@ -35,6 +35,8 @@ BARRIER_BYTES = 8
 class Ring:
     """A pipeline whose slots and barriers have been made."""
 
+    place: Operation
+    """What made the pipeline."""
     depth: int
     slots: tuple[SSAValue, ...]
     """For each tile of the payload, the storage of all slots."""
@@ -77,15 +79,6 @@ class PipelineCode(Building):
         default_factory=dict[tuple[Block, SSAValue, int], Sequence[SSAValue]]
     )
     """Slot and parity of a number that names a stage, by where they are and for how many slots."""
-
-    location: LocationAttr | None = None
-    """Where the op stands that is lowered now."""
-
-    def insert(self, op: OpT) -> OpT:
-        """Build an op at the end of the block, for what stands where the op does that is lowered."""
-        if self.location is not None and isinstance(op.location, UnknownLoc):
-            op.location = self.location
-        return super().insert(op)
 
     def parts(self, value: SSAValue) -> Sequence[SSAValue]:
         """The SSA values that stand for a value, of the types that `types_for` gives."""
@@ -143,12 +136,11 @@ def all_types(values: Sequence[SSAValue]) -> list[Attribute]:
 
 def lower(op: Operation, code: PipelineCode) -> None:
     """Build what stands for an op: by its rule, or the same op on what stands for its operands."""
-    outside, code.location = code.location, op.location
-    if type(op) in RULES:
-        RULES[type(op)](op, code)
-    else:
-        code.insert(op.clone(code.plain))
-    code.location = outside
+    with code.standing_for(op):
+        if type(op) in RULES:
+            RULES[type(op)](op, code)
+        else:
+            code.insert(op.clone(code.plain))
 
 
 def lower_body(block: Block, code: PipelineCode) -> None:

@@ -92,7 +92,8 @@ def lowered(function: func.FuncOp, target: str) -> tuple[func.FuncOp, llvm.Globa
     place_shared(function, memory)
     warps = warps_of_kernel(function)
     block = Block(arg_types=[kind for argument in function.args for kind in types_for(argument.type) or ()])
-    threads = Threads(block, memory, capability_for(function, target), product_ages(function))
+    capability, ages = capability_for(function, target), product_ages(function)
+    threads = Threads(block, memory, capability, ages, location=function.location)
     name = f"{function.sym_name.data}_shared"
     threads.bind(function.args, block.args)
     threads.team = _team(threads, warps)

@@ -155,7 +155,8 @@ class Threads(Building):
 
 def lower(op: Operation, threads: Threads) -> None:
     """Build what stands for an op."""
-    RULES[type(op)](op, threads)
+    with threads.standing_for(op):
+        RULES[type(op)](op, threads)
 
 
 def all_types(values: Sequence[SSAValue]) -> list[Attribute]:
