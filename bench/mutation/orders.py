@@ -52,10 +52,6 @@ KEPT = {
         ],
         ONE_SLOT,
     ),
-    (
-        "chain_of_three_agents",
-        FenceProxyOp.name,
-    ): "threads wait for a slot that all of them fill: a barrier, too",
     ("layer_norm_backward", FenceProxyOp.name): "the slot is filled again behind a later release of a shorter ring",
     ("prefix_sum", BarrierOp.name): "the loop takes one slot for a tile and the other one for the next, in each turn",
 }

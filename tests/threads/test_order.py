@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from tests.support.ir import parse, run_passes
 from tests.support.thread_kernels import assert_no_code, copies_of, passes
@@ -11,7 +13,7 @@ from tileas_xdsl.analysis.threads.accesses import RULES
 from tileas_xdsl.analysis.threads.filling import is_by_tma
 from tileas_xdsl.diagnostics import op_name, recorded_diagnostics
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
-from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReleaseOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReleaseOp, ConsumerWaitOp
 from tileas_xdsl.dialects.nvvm.fence import FenceProxyOp
 from tileas_xdsl.dialects.tiles.traits import Accesses, CopiesIntoDestination, UpdatesDestination
 from tileas_xdsl.transforms.to_llvm.tiles.state import RULES as LOWERED
@@ -311,6 +313,36 @@ def test_what_threads_have_stored_is_fenced_before_the_slot_is_handed_over() -> 
     filled = [op.body.block for op in module.walk() if isinstance(op, ProduceOp) and not is_by_tma(op)]
     assert filled
     assert all(isinstance(block.last_op.prev_op, FenceProxyOp) for block in filled if block.last_op is not None)
+
+
+def chain_in_one_agent() -> ModuleOp:
+    """Two products of queues by one agent: it fills the slots of the second one itself, and waits for them."""
+    return copies_of("chain_of_three_agents", "unspecialize", "sm_90a").clone()
+
+
+def releases_in_loops(module: ModuleOp) -> list[ConsumerReleaseOp]:
+    """Where slots are given back that are filled again."""
+    return [op for op in module.walk() if isinstance(op, ConsumerReleaseOp) and isinstance(op.parent_op(), scf.ForOp)]
+
+
+def test_threads_have_met_where_they_wait_for_what_all_of_them_have_filled() -> None:
+    """The fence in front of that slot's hand-over does for the slot that was read before, too."""
+    module = run_passes(chain_in_one_agent(), ORDERED)
+    releases = releases_in_loops(module)
+    assert releases
+    assert not any(isinstance(release.prev_op, FenceProxyOp) for release in releases)
+
+
+def test_a_wait_for_another_turn_is_no_meeting() -> None:
+    """Nothing says that the number which is waited for is that of the slot filled before."""
+    module = chain_in_one_agent()
+    for wait in [op for op in module.walk() if isinstance(op, ConsumerWaitOp)]:
+        assert wait.stage is not None
+        other = arith.AddiOp(wait.stage, wait.stage)
+        Rewriter.insert_op(other, InsertPoint.before(wait))
+        wait.operands[wait.operands.index(wait.stage)] = other.result
+    module = run_passes(module, ORDERED)
+    assert any(isinstance(release.prev_op, FenceProxyOp) for release in releases_in_loops(module))
 
 
 # Remarks --------------------------------------------------------------------------------------------------------------

@@ -128,6 +128,8 @@ class Access:
     """How many slots of the ring the agent has handed over since; none are counted that make no difference."""
     fenced: bool = False
     """Of a slot that has been handed over: whether its threads have made a fence since."""
+    arrived: frozenset[Operation] = frozenset()
+    """The ops at which all threads of the agent have arrived behind that fence, when they had filled a slot."""
 
     def meets(self, later: Access) -> bool:
         """Whether a byte may be touched by both, in different threads, and written by one."""

@@ -11,7 +11,8 @@ since their last fence (*unfenced*). An op that meets a pending access needs a b
 outermost loop or branch around it that has none of the earlier accesses, so that what only the code in front needs does
 not stand in a loop. An engine that meets an unfenced access of threads needs a fence in front of the barrier between.
 In a slot of a ring the op that hands it over takes the part of the barrier. A slot that an agent gives back is filled
-again where that agent gives back as many others as there are slots, for it takes them in turn.
+again where that agent gives back as many others as there are slots, for it takes them in turn. A wait for a slot that
+all threads of the agent have filled takes the part of a barrier: what each had fenced before it arrived is in order.
 
 Barriers are inserted from the first op on. Then each is dropped, the deepest in loops first, where others cover what it
 ordered, and else becomes one of warps, where what threads exchange stays in theirs; the fences come behind, as they
@@ -211,6 +212,8 @@ class _Facts:
         """In front of which op only the threads of each warp meet."""
         accesses = Accesses(function)
         self.rings = accesses.rings
+        self.arrivals = frozenset(self.rings.meetings.values())
+        """Where all threads of an agent arrive, and wait for each other later."""
         self.slots_end = any(place.over_rings for place in map(place_of, function.walk()) if place is not None)
         """Whether tiles come to lie in slots of rings, when these are empty for good."""
         self.accesses = {op: found for op in function.walk() if (found := accesses.of(op))}
@@ -285,9 +288,16 @@ class _Walk(FlowClient[_State]):
             state = _State(frozenset(replace(access, warps_met=True) for access in state.pending), state.unfenced)
         elif op in self.barriers or _is_barrier(op):
             state = self._behind_barrier(op, state)
+        if op in self.facts.rings.meetings:
+            state = self._behind_meeting(self.facts.rings.meetings[op], state)
         for own in self.facts.accesses.get(op, ()):
             self._note(own, state)
         return state
+
+    def _behind_meeting(self, arrival: ProduceOp, state: _State) -> _State:
+        """Behind a wait for a slot that all threads have filled: what each had fenced before is in order then."""
+        left = (each for each in state.unfenced if arrival not in each.arrived or not self.facts.fills_at_home(each))
+        return _State(state.pending, frozenset(left))
 
     def _behind_barrier(self, op: Operation, state: _State) -> _State:
         """
@@ -317,6 +327,9 @@ class _Walk(FlowClient[_State]):
             state = state.mapped(lambda access: access.without(results.__contains__))
         if isinstance(op, FenceProxyOp):
             state = _fenced(state)
+        if op in self.facts.arrivals:
+            arrived = (replace(each, arrived=each.arrived | {op}) if each.fenced else each for each in state.unfenced)
+            state = _State(state.pending, frozenset(arrived))
         for slots in self.facts.rings.handed_over_by(op):
             state = self._handed_over(op, slots, state)
         state = self._waited(op, state)

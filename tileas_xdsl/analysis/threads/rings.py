@@ -10,11 +10,14 @@ does by the other one: each thread fences its own accesses before it arrives.
 
     acquire %p; acquire %q; fill %p; fill %q       of a turn of both rings, TMA fills neither before it has both slots:
     release %c; ..; release %d                     so the first slot is handed over with the second one
+
+    produce_one %own, %k { ..; yield %d }          all threads of the agent arrive, and none goes on behind the wait
+    consumer_wait %c, %k                           before all have: there they meet, as at a barrier
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -29,6 +32,7 @@ from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ConsumerReadOp,
     ConsumerReleaseOp,
+    ConsumerWaitOp,
     PipelineYieldOp,
     ProducerAcquireOp,
 )
@@ -55,7 +59,8 @@ class Rings:
 
     def __init__(self, function: Operation) -> None:
         roots = PipelineRoots()
-        self._filled: dict[Operation, Slots] = {}
+        self._filled: dict[ProduceOp, Slots] = {}
+        self._meetings: dict[Operation, ProduceOp] = {}
         released: dict[Operation, tuple[Slots, ...]] = {}
         steps = _Steps()
         begun: dict[SSAValue, Slots] = {}
@@ -69,6 +74,8 @@ class Rings:
                 self._filled[op] = found[0]
                 stored = {copy.destination for copy in stores_into(op)}
                 begun |= {tile: found[0] for tile in filled_with(op) if tile in stored}
+            elif isinstance(op, ConsumerWaitOp) and found and (fill := self._filled_by_all(op, found[0])) is not None:
+                self._meetings[op] = fill
             elif isinstance(op, ConsumerReadOp) and found:
                 begun |= dict.fromkeys(op.value_results, found[0])
         self._tiles = _handed_on(function, begun)
@@ -80,6 +87,18 @@ class Rings:
     def filled_by(self, op: ProduceOp) -> Slots | None:
         """The slots that an op fills; None where no ring is known."""
         return self._filled.get(op)
+
+    @property
+    def meetings(self) -> Mapping[Operation, ProduceOp]:
+        """By a wait: the op at which all threads of its agent have arrived before, when they had filled the slot."""
+        return self._meetings
+
+    def _filled_by_all(self, wait: ConsumerWaitOp, slots: Slots) -> ProduceOp | None:
+        """The op in front of a wait, in its block, by which threads fill the very slot that is waited for."""
+        block, stage = wait.parent_block(), wait.stage
+        fills = [op for op, filled in self._filled.items() if filled == slots and op.parent_block() is block]
+        mine = [op for op in fills if stage is not None and op.stage is stage and stores_into(op)]
+        return mine[-1] if mine else None
 
     def of_tile(self, tile: SSAValue) -> Sequence[Slots]:
         """The rings in whose slots a tile may lie."""
@@ -93,7 +112,7 @@ class Rings:
         return self._released.get(op, ())
 
 
-STEPS = (ProducerAcquireOp, ProduceOp, ConsumerReadOp, ConsumerReleaseOp)
+STEPS = (ProducerAcquireOp, ProduceOp, ConsumerWaitOp, ConsumerReadOp, ConsumerReleaseOp)
 
 
 class _Steps:
