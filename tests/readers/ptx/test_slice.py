@@ -90,3 +90,11 @@ def test_a_word_of_bytes_that_were_stored_is_known():
     one = f"mov.u32 %r9, %tid.x; setp.ne.s32 %p9, %r9, 0; @%p9 bra M; {stores} M: bar.sync 0; "
     asked = "ld.shared.b32 %r1, [s]; setp.eq.s32 %p1, %r1, 0x04030201; @%p1 bra L; bar.sync 1, 64; L:"
     assert str(verdict(one + asked).verdict) == "safe"
+
+
+def test_a_place_that_a_parameter_says_may_be_any():
+    body = (
+        "ld.param.u32 %r1, [n]; mov.u32 %r2, s; add.u32 %r3, %r2, %r1; st.shared.b32 [%r3], 1; ld.shared.b32 %r4, [s];"
+        "setp.eq.s32 %p1, %r4, 1; @%p1 bar.sync 0;"
+    )
+    assert ops_of(body).index("llvm.store") < ops_of(body).index("llvm.load")

@@ -71,7 +71,8 @@ def _interval(operand: Operand, steps: int) -> _Interval | None:
     if step.kind == "special":
         return (None, 0, MOST_THREADS - 1) if step.what.startswith("%tid.") else None
     inner = [_interval(each, steps - 1) for each in step.operands[:2]]
-    return _combined(step, inner[0], inner[1] if len(inner) > 1 else None)
+    a, b, *_ = (*inner, None, None)
+    return _combined(step, a, b)
 
 
 def _combined(step: Step, a: _Interval | None, b: _Interval | None) -> _Interval | None:
