@@ -23,8 +23,10 @@ OPERAND_BITS = (4, 8, 16, 32)
 WARP_GROUP = 4
 LEAST_TENSOR_COLUMNS = 16
 """N of the smallest product of tcgen05 with 128 rows (PTX ISA, "tcgen05.mma", "Shape")."""
-WARP_ROWS = 16
-"""The rows of a sum of wgmma that a warp has."""
+GROUP_ROWS = 64
+"""The rows of a sum of wgmma that a warpgroup has."""
+LEAST_GROUP_COLUMNS = 64
+"""Of several warpgroups each: the columns of f16 in a row of the widest swizzle, so that it begins a pattern."""
 
 
 def coalesced(shape: Sequence[int], element_bits: int, warps: int) -> LayoutForm:
@@ -94,24 +96,33 @@ class Instructions(Enum):
 def of_product(m: int, n: int, k: int, element_bits: int, warps: int, best: Instructions) -> ProductForms | None:
     """
     The fragments of a product of M x K and K x N elements: of the `best` instructions that the target has for such
-    elements where M fills the rows of all warps, else of mma.sync; None where the tile is too small for either, or its
-    elements are not multiplied there.
+    elements where there are rows or columns for all warpgroups, else of mma.sync; None where the tile is too small for
+    either, or its elements are not multiplied there.
     """
     if element_bits not in OPERAND_BITS:
         return None
     depth = 256 // element_bits
     if best is Instructions.TCGEN05 and (acc := _in_tensor_memory(m, n, k, depth, warps)) is not None:
         return ProductForms(None, None, acc)
-    has_wgmma = best is Instructions.WGMMA
-    has_rows_for_all = m >= WARP_ROWS * warps
-    if has_wgmma and warps % WARP_GROUP == 0 and has_rows_for_all and n >= 8 and k >= depth:
-        shape, grid = MmaShape(64, min(n, WGMMA_MAX_N), depth), (warps, 1)
+    grid = _grid_of_groups(m, n, warps) if best is Instructions.WGMMA else None
+    if grid is not None and n >= 8 and k >= depth:
+        shape = MmaShape(GROUP_ROWS, min(n // grid[1], WGMMA_MAX_N), depth)
         return ProductForms(Mma(shape, "a", grid), None, Mma(shape, "acc", grid))
     if m < 16 or n < 8 or k < depth:
         return None
     along_m = min(warps, m // 16)
     shape, grid = MmaShape(16, 8, depth), (along_m, warps // along_m)
     return ProductForms(Mma(shape, "a", grid), Mma(shape, "b", grid), Mma(shape, "acc", grid))
+
+
+def _grid_of_groups(m: int, n: int, warps: int) -> tuple[int, int] | None:
+    """The warps of wgmma along M and along N: warpgroups share the rows first, then the columns."""
+    groups = warps // WARP_GROUP
+    if warps % WARP_GROUP or m < GROUP_ROWS:
+        return None
+    along_m = min(groups, m // GROUP_ROWS)
+    along_n = groups // along_m
+    return None if along_n > 1 and n < LEAST_GROUP_COLUMNS * along_n else (WARP_GROUP * along_m, along_n)
 
 
 def _in_tensor_memory(m: int, n: int, k: int, depth: int, warps: int) -> Mma | None:

@@ -35,7 +35,7 @@ def members(tile: Tile) -> list[list[int]]:
     inside = [one.at(register=number) for number in range(one.input_size(REGISTER))]
     found: list[list[int]] = []
     for down in range(0, layout.shape[0], rows_of_all(form)):
-        for across in range(0, layout.shape[1], form.shape.n):
+        for across in range(0, layout.shape[1], columns_of_all(form)):
             found.append([registers[down + row, across + column] for row, column in inside])
     return found
 
@@ -43,6 +43,11 @@ def members(tile: Tile) -> list[list[int]]:
 def rows_of_all(form: Mma) -> int:
     """How many rows the warpgroups compute together by an instruction each: 16 a warp."""
     return 16 * form.warps[0]
+
+
+def columns_of_all(form: Mma) -> int:
+    """How many columns they compute so."""
+    return form.shape.n * form.warps[1]
 
 
 def taken_apart(built: Built, held: Accumulators) -> Registers:

@@ -107,15 +107,22 @@ class Descriptors:
     descriptor: the assembler then has the next one in other registers while an instruction still reads its own.
     """
 
-    def __init__(self, threads: Threads, matrix: Matrix, held: SharedTile, encode: Encoding = wgmma_descriptor) -> None:
-        self._threads, self._matrix = threads, matrix
-        self._is_shared_out = encode is wgmma_descriptor
+    def __init__(
+        self,
+        threads: Threads,
+        matrix: Matrix,
+        held: SharedTile,
+        form: Mma | None = None,
+        encode: Encoding = wgmma_descriptor,
+    ) -> None:
+        """`form` is that of the sum where warpgroups share it out; None where one thread multiplies for all."""
+        self._threads, self._matrix, self._form = threads, matrix, form
         self._high, low = divmod(matrix.constant(encode), 1 << WORD_BITS)
         if held.slot is None or held.slot[0].bytes % UNIT_BYTES:
             self._first = self._whole(self._low_word(held.pointer, low))
             return
         slots, number = held.slot
-        key = Descriptors, slots.start, matrix
+        key = Descriptors, slots.start, matrix, form
         first = threads.once(key, lambda: self._low_word(threads.at_shared(slots.start), low))
         assert first is not None
         behind = threads.compute(arith.MuliOp, number, slots.bytes >> UNIT)
@@ -132,15 +139,13 @@ class Descriptors:
 
     def _of_warpgroup(self) -> SSAValue | None:
         """
-        Where the rows of this thread's warpgroup begin: of wgmma 64 of A for each; B is the same for all. The number
-        comes from the first lane, so that the assembler knows it to be that of the whole warp: descriptors are uniform
-        registers.
+        Where the part of this thread's warpgroup begins: of A 64 rows for each along M, of B the columns of an
+        instruction for each along N. The number comes from the first lane, so that the assembler knows it to be that
+        of the whole warp: descriptors are uniform registers.
         """
-        groups = self._threads.warps // GROUP
-        if self._matrix.outer or groups == 1 or not self._is_shared_out:
+        images = [] if self._form is None else self._parts_of_groups(self._form)
+        if not any(images):
             return None
-        bits = groups.bit_length() - 1
-        images = [self._matrix.bytes_to(64 << bit, 0) for bit in range(bits)]
         threads, by_warp = self._threads, {LANE: [], WARP: [0] * (GROUP.bit_length() - 1) + images}
 
         def build() -> SSAValue | None:
@@ -148,6 +153,16 @@ class Descriptors:
             return None if own is None else shuffled(threads, own, ShflKind.IDX, threads.number(0))
 
         return threads.once((Descriptors, tuple(images)), build)
+
+    def _parts_of_groups(self, form: Mma) -> list[int]:
+        """For each bit of a warpgroup's number, along M first: by how many bytes it moves the part."""
+        along = form.warps[0] // GROUP, form.warps[1]
+        own, extent = self._matrix.outer, (form.shape.m, form.shape.n)[self._matrix.outer]
+        return [
+            self._matrix.bytes_to(extent << bit, 0) if axis == own else 0
+            for axis, groups in enumerate(along)
+            for bit in range(groups.bit_length() - 1)
+        ]
 
     def at(self, outer: int, k: int) -> SSAValue:
         """That of the part which begins at a row or column, and a step along K."""

@@ -38,7 +38,7 @@ from tileas_xdsl.dialects.nvvm.register_products import K, RegisterProduct
 from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.layouts.forms import Mma
 from tileas_xdsl.layouts.fragments import fragment
-from tileas_xdsl.transforms.to_llvm.tiles.accumulators import rows_of_all
+from tileas_xdsl.transforms.to_llvm.tiles.accumulators import columns_of_all, rows_of_all
 from tileas_xdsl.transforms.to_llvm.tiles.operands import Descriptors, Fragments, Matrix
 from tileas_xdsl.transforms.to_llvm.tiles.packing import cast_bits
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads
@@ -151,7 +151,7 @@ def multiply_registers(
     product = RegisterProduct(form.shape.n, kind, len(steps), matrix.is_k_major)
     fragments = Fragments.of(a.tile, form, "a", (rows_of_all(form), K))
     rows = range(held.tile.layout.shape[0] // rows_of_all(form))
-    columns = range(0, held.tile.layout.shape[1], form.shape.n)
+    columns = range(0, held.tile.layout.shape[1], columns_of_all(form))
     sums: list[SSAValue] = []
     for struct, (row, column) in zip(held.structs, [(r, c) for r in rows for c in columns], strict=True):
         parts = [_words(threads, a, fragments.numbers(row, step)) for step in range(len(steps))]

@@ -38,7 +38,7 @@ from tileas_xdsl.dialects.nvvm.wgmma import (
 )
 from tileas_xdsl.layouts.forms import Mma
 from tileas_xdsl.transforms.to_llvm.tiles import tensor_memory
-from tileas_xdsl.transforms.to_llvm.tiles.accumulators import rows_of_all, unwritten
+from tileas_xdsl.transforms.to_llvm.tiles.accumulators import columns_of_all, rows_of_all, unwritten
 from tileas_xdsl.transforms.to_llvm.tiles.copies import await_loads
 from tileas_xdsl.transforms.to_llvm.tiles.operands import Descriptors, Matrix
 from tileas_xdsl.transforms.to_llvm.tiles.register_products import multiply_registers, takes_registers
@@ -119,12 +119,12 @@ def multiply(op: Product, threads: Threads) -> None:
     held = threads.accumulators(op.c) if adds else unwritten(threads.result, threads.registers(op.c).tile)
     assert isinstance(a, Matrix)
     assert isinstance(b, Matrix)
-    left, right = (Descriptors(threads, matrix, tile) for matrix, tile in zip((a, b), tiles, strict=True))
+    left, right = (Descriptors(threads, matrix, tile, form) for matrix, tile in zip((a, b), tiles, strict=True))
     steps = range(0, a.tile.layout.shape[1], form.shape.k)
     places = [
         (row, column)
         for row in range(0, held.tile.layout.shape[0], rows_of_all(form))
-        for column in range(0, held.tile.layout.shape[1], form.shape.n)
+        for column in range(0, held.tile.layout.shape[1], columns_of_all(form))
     ]
     threads.insert(WgmmaFenceAlignedOp())
     sums: list[SSAValue] = []
@@ -142,9 +142,10 @@ def _multiply_registers(op: Product, threads: Threads) -> None:
     a, b = threads.registers(op.a), threads.tile(op.b)
     matrix = Matrix.of(b.tile, 1)
     assert isinstance(matrix, Matrix)
-    held = threads.accumulators(op.c)
+    held, form = threads.accumulators(op.c), form_of(op.c.type)
+    assert isinstance(form, Mma)
     factors = FACTORS[type(a.tile.element)]
-    sums = multiply_registers(threads, factors, a, (matrix, Descriptors(threads, matrix, b)), held)
+    sums = multiply_registers(threads, factors, a, (matrix, Descriptors(threads, matrix, b, form)), held)
     threads.insert(WgmmaGroupSyncAlignedOp())
     threads.give(_sum_of(op), sums)
 

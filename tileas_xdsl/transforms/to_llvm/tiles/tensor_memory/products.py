@@ -49,7 +49,7 @@ def multiply(op: AsyncDotOp, threads: Threads) -> None:
     assert isinstance(a, Matrix)
     assert isinstance(b, Matrix)
     left, right = (
-        Descriptors(threads, matrix, threads.tile(operand), tcgen05_descriptor)
+        Descriptors(threads, matrix, threads.tile(operand), encode=tcgen05_descriptor)
         for matrix, operand in ((a, op.a), (b, op.b))
     )
     by_first_thread(threads, lambda: _start(op, threads, kind, (a, b), (left, right)))
