@@ -16,13 +16,15 @@ from math import prod
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, TensorType, i32
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Region
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from tileas_xdsl.analysis.target import capability_for
 from tileas_xdsl.analysis.thread_blocks import block_shape_of
-from tileas_xdsl.analysis.threads.registers import BLOCKS, says_registers
+from tileas_xdsl.analysis.threads.held import held_in
+from tileas_xdsl.analysis.threads.liveness import agent_of
+from tileas_xdsl.analysis.threads.registers import BLOCKS, launch_of, says_registers
 from tileas_xdsl.analysis.threads.tiles import tile_of
 from tileas_xdsl.diagnostics import op_name, refuse
 from tileas_xdsl.dialects.nv_tileaa import control as nv_tileaa
@@ -30,8 +32,9 @@ from tileas_xdsl.dialects.nv_tileaa.attributes import KernelSpecAttr
 from tileas_xdsl.dialects.nv_tileas import control as nv_tileas
 from tileas_xdsl.dialects.nv_tileas.layout import layout_of
 from tileas_xdsl.dialects.tiles.functions import KernelFunction, TileFunction
-from tileas_xdsl.layouts.distributed import WARP
+from tileas_xdsl.layouts.distributed import WARP, WARP_SIZE
 from tileas_xdsl.targets.chips import DEFAULT_NAME
+from tileas_xdsl.targets.warps import LEAST_REGISTERS, MOST_WARPS, REGISTERS, USABLE_REGISTERS, up_to_groups
 from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import BEFORE, undescribed
 from tileas_xdsl.transforms.to_llvm.tiles.values import LAYOUTS
 from tileas_xdsl.transforms.to_llvm.warps import (
@@ -40,6 +43,7 @@ from tileas_xdsl.transforms.to_llvm.warps import (
     refuse_agents,
     starting_registers,
     switch_in,
+    warps_of_agents,
     warps_of_block,
 )
 
@@ -65,7 +69,7 @@ class ConvertNvTileFuncToLLVMPass(ModulePass):
     Requires: agents know their warps, or tiles in registers have layouts to the bit.
     Refuses: functions that return values; tensor maps among the arguments of which nobody says what they map; agents
     that are no warps of their own; a function that says another number of threads, or another number of warps in its
-    `kernel_spec`.
+    `kernel_spec`; a loop or a product whose tiles take more registers than a thread can have.
 
     Choices: the function stays `func.func`, as tile ops take its arrays as they are. MLIR lets `nvvm.kernel` and
     `nvvm.grid_constant` stand at functions of `llvm` alone, so `convert-to-llvm` says these, of the same function.
@@ -97,6 +101,7 @@ class ConvertNvTileFuncToLLVMPass(ModulePass):
         registers = starting_registers(function, capability_for(function, self.compute_capability), self.blocks)
         if (registers is not None or self.blocks > 1) and not says_registers(function):
             launch[BLOCKS] = IntegerAttr(self.blocks, i32)
+        _refuse_tiles_without_registers(function, _teams_of(function, warps, self.blocks, moves=registers is not None))
         if (blocks := _cluster_of(function)) is not None:
             launch[CLUSTER] = DenseArrayBase.from_list(i32, blocks)
         return launch
@@ -142,6 +147,50 @@ def _refuse_other_warps(function: KernelFunction, warps: Warps) -> None:
         return
     words = f"has a kernel_spec of {said} warps, and its tiles are for {warps.count}"
     refuse(function, words, f"run the driver with num-warps={said}")
+
+
+def _refuse_tiles_without_registers(function: KernelFunction, teams: Mapping[Region | None, _Team]) -> None:
+    """Each thread keeps what loops hand on and products add to, beside its addresses and operands."""
+    for held in held_in(function):
+        team = teams[agent_of(held.op)]
+        if held.registers + LEAST_REGISTERS > team.registers:
+            warps = f"{team.warps} warp{'s' * (team.warps > 1)}"
+            words = f"keeps tiles in {held.registers} registers of each thread of {warps}, which has {team.registers}"
+            refuse(held.op, words, team.with_room(held.registers))
+
+
+@dataclass(frozen=True)
+class _Team:
+    """The warps that run an op, the others of their block, and the registers of each of their threads."""
+
+    warps: int
+    others: int
+    registers: int
+    blocks: int
+    """How many of the blocks share a multiprocessor."""
+
+    def with_room(self, registers: int) -> str:
+        """With how many warps the threads have room for tiles that take `registers` of each now."""
+        warps = 2 * self.warps
+        while (block := up_to_groups(self.others + warps)) <= MOST_WARPS:
+            share = min(REGISTERS // (block * WARP_SIZE * self.blocks), USABLE_REGISTERS)
+            if registers * self.warps // warps + LEAST_REGISTERS <= share:
+                return f"run the driver with num-warps={warps}, or use smaller tiles"
+            warps *= 2
+        return "use smaller tiles"
+
+
+def _teams_of(function: KernelFunction, block: Warps, blocks: int, *, moves: bool) -> Mapping[Region | None, _Team]:
+    """The team of each agent, and (None) of the code outside of agents; `moves`: whether agents move registers."""
+    each = min(launch_of(function, block.threads, blocks).each, USABLE_REGISTERS)
+    teams: dict[Region | None, _Team] = {None: _Team(block.count, 0, each, blocks)}
+    switch = switch_in(function)
+    if switch is not None:
+        taken = switch.max_regs.get_values() if moves and switch.max_regs is not None else [each] * len(switch.bodies)
+        for region, warps, registers in zip(switch.bodies, warps_of_agents(switch), taken, strict=True):
+            own = min(int(registers), USABLE_REGISTERS)
+            teams[region] = _Team(warps.count, block.count - warps.count, own, blocks)
+    return teams
 
 
 def _refuse_what_no_kernel_has(function: KernelFunction) -> None:
