@@ -35,7 +35,13 @@ from tileas_xdsl.machine.core.opaque_numbers import Grid
 from tileas_xdsl.machine.core.orders import Eager, Lazy, Order, Random
 from tileas_xdsl.machine.core.trace import Trace
 from tileas_xdsl.machine.core.violations import Violation
-from tileas_xdsl.machine.parts.programs import extents_given, first_block, next_block
+from tileas_xdsl.machine.parts.programs import (
+    extents_given,
+    first_block,
+    next_block,
+    shuffled_blocks,
+    takes_programs_over,
+)
 from tileas_xdsl.tabular import Tabular, table_html
 
 ORDERS = ("eager", "lazy", "random", "timed")
@@ -131,8 +137,8 @@ def run(
     `target`; `simulation.timed_run` says what came of them); `capture` is `completion` or `issue`; `threads` threads
     run a function that does not say so itself (None: one); `observer` watches. `programs` are the extents of a grid of
     programs (None: 1): a block is started for each program that none before it has taken over, in the order of their
-    numbers, and the outcome has the results and the machine of the last block. A mistake of the program ends the run,
-    and is among the violations.
+    numbers (`random`: in an order by chance, unless blocks take programs over), and the outcome has the results and the
+    machine of the last block. A mistake of the program ends the run, and is among the violations.
     After `timeout` seconds of processor time (None: never) the run ends where it is.
 
     Raises `ValueError` for an order or a target that does not exist, `ArgumentError` for arguments that do not fit,
@@ -144,7 +150,9 @@ def run(
         args = {str(number): value for number, value in enumerate(args) if value is not None}
     numbers, args = apart_from_grid(op, args)
     values = bind_arguments(body, args, with_data=True)
-    grid: Grid | None = first_block(extents_given(op, programs, numbers), numbers)
+    extents = extents_given(op, programs, numbers)
+    shuffled = shuffled_blocks(extents, numbers, seed) if order == "random" and not takes_programs_over(op) else None
+    grid: Grid | None = first_block(extents, numbers) if shuffled is None else next(shuffled)
     deadline = Deadline.after(timeout)
     violations: dict[object, Violation] = {}
     machine, results, out_of_time = None, (), None
@@ -163,7 +171,8 @@ def run(
         except TimeUpError as error:
             out_of_time = error
         violations = machine.violations
-        grid = next_block(machine) if out_of_time is None else None
+        later = next_block(machine) if shuffled is None else next(shuffled, None)
+        grid = later if out_of_time is None else None
     assert machine is not None, "there is a program"
     given = {argument_at(body, name).index: value for name, value in args.items()}
     contents = [contents_of(value, given.get(index)) for index, value in enumerate(values)]
@@ -187,6 +196,11 @@ def contents_of(value: Any, given: Any = None) -> NDArray[Any] | None:
     if given is None:
         return contents
     like = np.asarray(given)
-    if contents.dtype.itemsize != like.dtype.itemsize and contents.nbytes == like.nbytes:
+    if _is_read_otherwise(contents.dtype, like.dtype) and contents.nbytes == like.nbytes:
         contents = contents.view(like.dtype)
     return contents.reshape(like.shape)
+
+
+def _is_read_otherwise(held: np.dtype[Any], given: np.dtype[Any]) -> bool:
+    """Whether the same bytes are of a type that is wider, or an integer with or without a sign."""
+    return held.itemsize != given.itemsize or (held != given and held.kind in "iu" and given.kind in "iu")

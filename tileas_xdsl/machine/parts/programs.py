@@ -14,8 +14,9 @@ PTX ISA, `clusterlaunchcontrol.try_cancel`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
+from random import Random
 from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation
@@ -100,6 +101,14 @@ def _tells_programs_apart(op: Operation) -> bool:
 def first_block(extents: tuple[int, ...], numbers: Mapping[str, int]) -> Grid:
     """The block of program 0, which may take over all others."""
     return Grid(numbers=numbers, programs=prod(extents), extents=extents)
+
+
+def shuffled_blocks(extents: tuple[int, ...], numbers: Mapping[str, int], seed: int) -> Iterator[Grid]:
+    """A block for each program, in an order by chance: none takes over the program of another."""
+    places = list(range(prod(extents)))
+    Random(seed).shuffle(places)
+    for first in places:
+        yield Grid(numbers=numbers, programs=len(places) - first, first=first, extents=extents)
 
 
 def next_block(machine: Machine) -> Grid | None:

@@ -72,16 +72,7 @@ def text_of_kernel(path: str) -> str:
     Raises `InputError` for a file that does not run, names and words that do not fit, what cuTile does not compile, and
     where `cuda-tile` is not installed; `OSError` where the file cannot be read.
     """
-    found = KERNEL.fullmatch(path)
-    assert found is not None
-    file, name = found["file"], found["name"]
-    kernel = _kernel_in(file, name)
-    parameters = list(inspect.signature(kernel._pyfunc).parameters)
-    words = _given(path, parameters, found["words"])
-    module = read(_exported(path, kernel, [words[each] for each in parameters], name))
-    _name_arguments(module, parameters, words)
-    for op in module.walk():
-        op.location = with_places(op.location)
+    module = module_of_kernel(path)
     try:
         ConvertCudaTileToNvTileAAPass().apply(Context(), module)
     except RefusedError as error:
@@ -89,6 +80,33 @@ def text_of_kernel(path: str) -> str:
     text = StringIO()
     Printer(stream=text, print_debuginfo=True).print_op(module)
     return f"{text.getvalue()}\n"
+
+
+def module_of_kernel(path: str) -> ModuleOp:
+    """The Tile IR of the kernel `file.py:name(words)`, its arguments called as in Python. Raises as `text_of_kernel`."""
+    data, words = _bytecode(path)
+    module = read(data)
+    _name_arguments(module, words)
+    for op in module.walk():
+        op.location = with_places(op.location)
+    return module
+
+
+def bytecode_of_kernel(path: str) -> bytes:
+    """The bytecode of the kernel `file.py:name(words)`. Raises as `text_of_kernel`."""
+    return _bytecode(path)[0]
+
+
+def _bytecode(path: str) -> tuple[bytes, Mapping[str, str]]:
+    """The bytecode of a kernel, and the word of each parameter, in their order."""
+    found = KERNEL.fullmatch(path)
+    assert found is not None
+    file, name = found["file"], found["name"]
+    kernel = _kernel_in(file, name)
+    parameters = list(inspect.signature(kernel._pyfunc).parameters)
+    given = _given(path, parameters, found["words"])
+    words = {each: given[each] for each in parameters}
+    return _exported(path, kernel, list(words.values()), name), words
 
 
 MISSING = "error: cuTile Python is not installed: pip install 'tileas-xdsl[cutile]'"
@@ -214,13 +232,13 @@ def _complaint(path: str, error: Exception) -> str:
 # Names ----------------------------------------------------------------------------------------------------------------
 
 
-def _name_arguments(module: ModuleOp, parameters: Sequence[str], words: Mapping[str, str]) -> None:
+def _name_arguments(module: ModuleOp, words: Mapping[str, str]) -> None:
     """Call the arguments of the entry as Python does, and say which are numbers of which array."""
     (entry,) = [op for op in module.walk() if isinstance(op, EntryOp)]
     said: list[dict[str, Attribute]] = [{} for _ in entry.body.block.args]
     arguments = iter(entry.body.block.args)
-    for name in parameters:
-        kind, colon, shape = words[name].partition(":")
+    for name, word in words.items():
+        kind, colon, shape = word.partition(":")
         if kind not in ELEMENTS:
             continue
         next(arguments).name_hint = name

@@ -25,27 +25,29 @@ def _number(op: TileIROp, name: str) -> int:
     return cast("IntegerAttr[Any]", op.properties[name]).value.data
 
 
-def combined(block: Block, arguments: Sequence[Any]) -> list[Any]:
+def combined(agent: Agent, block: Block, arguments: Sequence[Any]) -> list[Any]:
     """What the region of a reduction yields for `arguments`, which may be tiles in place of scalars."""
     values: dict[SSAValue, Any] = dict(zip(block.args, arguments, strict=True))
 
     def value_of(operand: SSAValue) -> Any:
+        if operand not in values:
+            values[operand] = as_array(block.parent_op(), agent.value(operand), operand.type)
         return values[operand]
 
     for op in block.ops:
         if isinstance(op, OPS["yield"]):
             return [value_of(operand) for operand in op.operands]
         compute = COMPUTE.get(type(op))
-        if compute is None or not all(operand in values for operand in op.operands):
+        if compute is None:
             raise UnsupportedError(op, "is more than the machine computes in a reduction; compute it before")
         values[op.results[0]] = compute(op, *map(value_of, op.operands))
     return []
 
 
-def _pairs(op: TileIROp, elements: Sequence[Array], so_far: Sequence[Array]) -> list[Any]:
+def _pairs(agent: Agent, op: TileIROp, elements: Sequence[Array], so_far: Sequence[Array]) -> list[Any]:
     arguments = [value for pair in zip(elements, so_far, strict=True) for value in pair]
     shape = elements[0].shape
-    return [np.broadcast_to(np.asarray(result), shape) for result in combined(op.regions[0].block, arguments)]
+    return [np.broadcast_to(np.asarray(result), shape) for result in combined(agent, op.regions[0].block, arguments)]
 
 
 def _tiles(op: TileIROp, operands: Sequence[Any]) -> list[Array]:
@@ -65,18 +67,18 @@ def _unknown(op: TileIROp) -> Any:
 
 
 @control(OPS["reduce"])
-def _reduce(_agent: Agent, op: TileIROp, *operands: Any) -> Any:
+def _reduce(agent: Agent, op: TileIROp, *operands: Any) -> Any:
     if any(operand is UNKNOWN for operand in operands):
         return _unknown(op)
     tiles, axis = _tiles(op, operands), _number(op, "dim")
     so_far: list[Any] = [np.take(tile, 0, axis) for tile in tiles]
     for place in range(1, tiles[0].shape[axis]):
-        so_far = _pairs(op, [np.take(tile, place, axis) for tile in tiles], so_far)
+        so_far = _pairs(agent, op, [np.take(tile, place, axis) for tile in tiles], so_far)
     return _given(op, so_far)
 
 
 @control(OPS["scan"])
-def _scan(_agent: Agent, op: TileIROp, *operands: Any) -> Any:
+def _scan(agent: Agent, op: TileIROp, *operands: Any) -> Any:
     if any(operand is UNKNOWN for operand in operands):
         return _unknown(op)
     tiles, axis = _tiles(op, operands), _number(op, "dim")
@@ -87,6 +89,6 @@ def _scan(_agent: Agent, op: TileIROp, *operands: Any) -> Any:
     found: dict[int, list[Any]] = {}
     for place in places:
         elements = [np.take(tile, place, axis) for tile in tiles]
-        so_far = _pairs(op, elements, so_far) if so_far else list(elements)
+        so_far = _pairs(agent, op, elements, so_far) if so_far else list(elements)
         found[place] = so_far
     return _given(op, [np.stack([found[place][n] for place in sorted(found)], axis) for n in range(len(tiles))])

@@ -1,0 +1,70 @@
+"""The kernels of `launches.py` on the machine: as Tile IR and as what that becomes, against numpy."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from tests.cutile.launches import Array, Case, Launch
+from tests.support.ir import ROOT
+from tileas_xdsl.machine.arguments import argument_names, find_function
+from tileas_xdsl.machine.running import Outcome, run
+from tileas_xdsl.tools.python.cutile import module_of_kernel
+from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa import ConvertCudaTileToNvTileAAPass
+
+WRITTEN = ROOT / "tests" / "cutile" / "written"
+
+
+def path_of(case: Case, *, aligned: bool = True) -> str:
+    """The kernel as `tileas` takes it; not aligned, arrays may have any extents."""
+    words = case.words if aligned else re.sub(r"(\w+:[\dx?]+)", r"\1:unaligned", case.words)
+    return f"{WRITTEN / case.file}:{case.kernel}({words})"
+
+
+@cache
+def tile_ir(path: str) -> ModuleOp:
+    """The Tile IR of a kernel. Nobody changes it."""
+    return module_of_kernel(path)
+
+
+def converted(path: str) -> ModuleOp:
+    """The functions of tiles that a kernel becomes. Raises `RefusedError`."""
+    module = tile_ir(path).clone()
+    ConvertCudaTileToNvTileAAPass().apply(Context(), module)
+    return module
+
+
+def ran(module: ModuleOp, launch: Launch, names: list[str], *, order: str = "lazy", seed: int = 0) -> Outcome:
+    """The outcome of all programs of a launch; `names` are those of its arguments."""
+    there = argument_names(find_function(module, None)[1])
+    given = {name: value for name, value in zip(names, launch.arguments, strict=True) if name in there}
+    return run(module, None, given, programs=launch.programs, order=order, seed=seed)
+
+
+def names_of(case: Case) -> list[str]:
+    """What the arguments of a launch are called: parameters of the kernel that are no constants."""
+    entry = find_function(tile_ir(path_of(case, aligned=False)), None)[1]
+    return [name for name in argument_names(entry) if not re.search(r"_(size|stride)\d+$", name)]
+
+
+def wrong(outcome: Outcome, launch: Launch, names: list[str]) -> list[str]:
+    """What an outcome has that numpy has not."""
+    found = [str(violation) for violation in outcome.violations]
+    if found:
+        return found
+    for place, expected in launch.expected.items():
+        array = outcome.arrays[names[place]]
+        if not _close(array, expected, launch.close):
+            apart = np.abs(array.astype(np.float64) - expected)
+            found.append(f"{names[place]}: {np.nanmax(apart):.3g} apart, {np.isnan(apart).sum()} NaN")
+    return found
+
+
+def _close(array: Array, expected: Array, close: float) -> bool:
+    if array.dtype.kind in "iub":
+        return np.array_equal(array, expected)
+    return np.allclose(array.astype(np.float64), expected, rtol=close, atol=close)
