@@ -192,9 +192,7 @@ def gemm_of_bytes(rng: Any, m: int, n: int, k: int) -> Launch:
 def gemm_dequantised(rng: Any, m: int, n: int, k: int) -> Launch:
     a, b = normal(rng, m, k, dtype=F16), rng.integers(-128, 128, (k, n)).astype(np.int8)
     scales = (rng.random(n) * 0.01).astype(F32)
-    return Launch(
-        (up(m, 128), up(n, 64)), (a, b, scales, np.zeros((m, n), F16)), {3: wide(a) @ wide(b) * scales}, 2e-2
-    )
+    return Launch((up(m, 128), up(n, 64)), (a, b, scales, np.zeros((m, n), F16)), {3: wide(a) @ wide(b) * scales}, 2e-2)
 
 
 F4 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
@@ -269,9 +267,7 @@ def softmax_in_pieces(rng: Any, rows: int, n: int) -> Launch:
     return one_row(rng, rows, n)
 
 
-@case(
-    "rows.layer_norm f16:?x?, f32:?, f32:?, f16:?x?, f32:?, f32:?, 1e-5, 1024", (2, 4096), (2, 5000), (1, 7)
-)
+@case("rows.layer_norm f16:?x?, f32:?, f32:?, f16:?x?, f32:?, f32:?, 1e-5, 1024", (2, 4096), (2, 5000), (1, 7))
 def layer_norm(rng: Any, rows: int, n: int) -> Launch:
     x, w, b = normal(rng, rows, n, dtype=F16), normal(rng, n), normal(rng, n)
     mean, rstd = wide(x).mean(axis=1), 1 / np.sqrt(wide(x).var(axis=1) + 1e-5)
@@ -445,9 +441,7 @@ def attention_grouped(rng: Any, queries: int, keys: int) -> Launch:
     k, v = normal(rng, 2, 2, keys, 64, dtype=F16), normal(rng, 2, 2, keys, 64, dtype=F16)
     out, lse = attended(q, np.repeat(k, 2, 1), np.repeat(v, 2, 1), 0.125)
     outs = np.zeros_like(q), np.zeros((8, queries), F32)
-    return Launch(
-        (up(queries, 64), 8), (q, k, v, *outs, F32(0.125)), {3: out, 4: lse.reshape(8, queries)}, 1e-2
-    )
+    return Launch((up(queries, 64), 8), (q, k, v, *outs, F32(0.125)), {3: out, 4: lse.reshape(8, queries)}, 1e-2)
 
 
 @case(

@@ -46,11 +46,13 @@ def test_what_is_compiled_says_its_place_in_python(tmp_path: Path, capsys: Outpu
 
 
 def test_a_kernel_that_has_no_counterpart_runs_as_tile_ir(capsys: Output) -> None:
-    scaled = f"{KERNELS}:added(f32:?x?:unaligned, f32:?x?:unaligned, 128)"
-    assert main(["run", scaled, "--arg", "X=8x100:random:1", "--arg", "Sums=4x100:zeros", "--programs", "8"]) == 0
+    kernel = f"{KERNELS}:scaled(f8:?x?, e8:?x?:unaligned, f8:?x?, e8:?x?:unaligned, f32:?x?, 128, 128, 64)"
+    shapes = {"A": "128x64", "SA": "128x2", "B": "64x128", "SB": "2x128", "D": "128x128"}
+    given = [word for name, shape in shapes.items() for word in ("--arg", f"{name}={shape}:1")]
+    assert main(["run", kernel, *given, "--programs", "1"]) == 0
     told = capsys.readouterr()
     assert "ran" in told.out
-    assert "'cuda_tile.atomic_red_view_tko' op has no counterpart" in told.err
+    assert "'cuda_tile.mmaf_scaled' op has no counterpart" in told.err
     assert "so it stays Tile IR" in told.err
 
 

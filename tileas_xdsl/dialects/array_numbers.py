@@ -18,6 +18,8 @@ from xdsl.ir import Attribute, Operation
 
 NAME, NUMBER = "tileas.name", "tileas.number"
 """Attributes of an argument: which array it is a number of, and which number."""
+ARRAY = "tileas.array"
+"""An attribute of an argument that is a pointer: the type of the array that begins there."""
 ARGUMENTS = "tileas.arguments"
 """An attribute of a function whose text has no attributes of arguments: a dictionary for each argument."""
 

@@ -192,7 +192,9 @@ def gemm_of_f4_bits(A, B, D, tm: C, tn: C, tk: C):
         low, high = bits & 15, bits >> 4
         both = ct.reshape(ct.cat((low[:, None, :], high[:, None, :]), axis=1), (tk, tn))
         exponent, mantissa = (both >> 1) & 3, ct.astype(both & 1, ct.float32)
-        size = ct.where(exponent == 0, mantissa * 0.5, (1.0 + 0.5 * mantissa) * ct.astype(1 << exponent, ct.float32) * 0.5)
+        size = ct.where(
+            exponent == 0, mantissa * 0.5, (1.0 + 0.5 * mantissa) * ct.astype(1 << exponent, ct.float32) * 0.5
+        )
         b = ct.where((both & 8) != 0, -size, size)
         total = ct.mma(a, ct.astype(b, A.dtype), total)
     ct.store(D, index=(row, column), tile=ct.astype(total, D.dtype))

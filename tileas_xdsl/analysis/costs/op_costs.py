@@ -80,7 +80,7 @@ class Costs(Enum):
 
 
 BY_DIALECT: Mapping[Costs, Mapping[str, str]] = {
-    Costs.RESULTS: {"nv_tileaa": "atomic_rmw gather_load load tiled_atomic_rmw tiled_load"},
+    Costs.RESULTS: {"nv_tileaa": "atomic_cas atomic_rmw gather_load load tiled_atomic_rmw tiled_load"},
     Costs.SPECIAL_RESULTS: {
         "arith": "divf",
         "math": "acos asin atan atan2 cos erf exp exp2 expm1 log log10 log1p log2 powf rsqrt sin sqrt tan tanh",

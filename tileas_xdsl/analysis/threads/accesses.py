@@ -38,7 +38,7 @@ from tileas_xdsl.analysis.threads.stores import stores_behind, waits_at_once
 from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
 from tileas_xdsl.analysis.value_flow import names_behind
 from tileas_xdsl.dialects.cute import CuteAtomAttr
-from tileas_xdsl.dialects.nv_tileaa.atomics import GatherLoadOp, TiledAtomicRmwOp
+from tileas_xdsl.dialects.nv_tileaa.atomics import AtomicRmwOp, GatherLoadOp, ScatterStoreOp, TiledAtomicRmwOp
 from tileas_xdsl.dialects.nv_tileaa.compute import BlockTileOp, DotOp
 from tileas_xdsl.dialects.nv_tileaa.memory import LoadOp, TiledLoadOp, TiledStoreOp, WriteOp
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
@@ -241,7 +241,8 @@ def warps_of(registers: LinearLayout, memory: LinearLayout, element: int) -> War
     return (*[0] * exponent(element, "an element"), *(at[warp] for name in back.input_names for at in back.bases(name)))
 
 
-OF_ARRAYS = (TiledLoadOp, TiledStoreOp, LoadOp, GatherLoadOp, TiledAtomicRmwOp)
+WRITING = (TiledStoreOp, TiledAtomicRmwOp, ScatterStoreOp, AtomicRmwOp)
+OF_ARRAYS = (TiledLoadOp, LoadOp, GatherLoadOp, *WRITING)
 
 # The accesses of a function -------------------------------------------------------------------------------------------
 
@@ -269,7 +270,7 @@ class Accesses:
             if isinstance(op, OF_ARRAYS) and (agent := agent_of(op)) is not None:
                 array = _array(array_behind(op.base))
                 self._agents.setdefault(array, set()).add(agent)
-                self._written |= {array} if isinstance(op, TiledStoreOp | TiledAtomicRmwOp) else set()
+                self._written |= {array} if isinstance(op, WRITING) else set()
 
     def of(self, op: Operation) -> Sequence[Access]:
         """What an op does, once."""
@@ -381,7 +382,7 @@ def is_written(load: TiledLoadOp) -> bool:
     """Whether the function of a load writes the array that it reads, under any name that agents have for it."""
     function, array = enclosing_function(load), _array(load.base)
     assert function is not None
-    writers = (op for op in function.walk() if isinstance(op, WriteOp | TiledAtomicRmwOp))
+    writers = (op for op in function.walk() if isinstance(op, (WriteOp, *WRITING)))
     return any(_array(array_behind(op.base)) is array for op in writers)
 
 
@@ -412,6 +413,11 @@ def _store(accesses: Accesses, op: TiledStoreOp) -> Iterator[Access]:
 def _load_number(accesses: Accesses, op: LoadOp | GatherLoadOp) -> Iterator[Access]:
     """All threads load a number, or each some elements, anywhere in the array."""
     yield Access(op=op, object=accesses.array(op.base), writes=False)
+
+
+def _scatter(accesses: Accesses, op: ScatterStoreOp | AtomicRmwOp) -> Iterator[Access]:
+    """Each thread writes some elements, anywhere in the array."""
+    yield Access(op=op, object=accesses.array(op.base), writes=True)
 
 
 def _update(accesses: Accesses, op: TiledAtomicRmwOp) -> Iterator[Access]:
@@ -481,6 +487,8 @@ RULES: dict[type[Operation], Rule] = {
     LoadOp: _load_number,
     GatherLoadOp: _load_number,
     TiledAtomicRmwOp: _update,
+    ScatterStoreOp: _scatter,
+    AtomicRmwOp: _scatter,
     CopyOp: _copy,
     ConvertLayoutOp: _convert,
     DotOp: _product,

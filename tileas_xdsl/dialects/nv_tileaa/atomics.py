@@ -13,9 +13,10 @@ from abc import ABC
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.builtin import IndexType, TensorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
+    BaseAttr,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
@@ -64,7 +65,7 @@ class RmwOp(AccessOp, ABC):
 
     base = operand_def()
     value = operand_def()
-    indices = var_operand_def(IndexType)
+    indices = var_operand_def(BaseAttr(IndexType) | BaseAttr(TensorType))
     mask = opt_operand_def()
     token = var_operand_def(MemTokenType)
     old = result_def()
@@ -90,7 +91,8 @@ class RmwOp(AccessOp, ABC):
 @irdl_op_definition
 class AtomicRmwOp(RmwOp):
     """
-    Read, combine and write back in one step, for an element, a tile, or behind each of a tile of pointers.
+    Read, combine and write back in one step: an element, a tile, lanes that have coordinates each, or what is behind each
+    of a tile of pointers. Lanes outside the array do nothing; lanes at one place come one after the other.
 
     `%old = nv_tileaa.atomic_rmw %a[%i], %v attributes {rmw_mode = #nv_tileaa<rmw_mode add>} : (memref<8xf32>, f32,
     index) -> f32`
@@ -98,11 +100,17 @@ class AtomicRmwOp(RmwOp):
 
     name = "nv_tileaa.atomic_rmw"
 
+    @property
+    def is_scattered(self) -> bool:
+        """Whether each lane has coordinates of its own."""
+        return any(isinstance(index.type, TensorType) for index in self.indices)
+
     def verify_contract(self) -> None:
         mode = self.required_mode()
         self.verify_tokens(self.token, self.token_result)
         verify_base(self.base.type, self.value.type)
-        verify_plain_indices(self.base.type, self.value.type, self.indices)
+        verify = verify_lane_indices if self.is_scattered else verify_plain_indices
+        verify(self.base.type, self.value.type, self.indices)
         verify_mode_of_elements(mode, element_type_of(self.value.type))
         self.verify_old()
 
@@ -128,6 +136,9 @@ class TiledAtomicRmwOp(RmwOp):
     name = "nv_tileaa.tiled_atomic_rmw"
 
     def verify_contract(self) -> None:
+        for index in self.indices:
+            if not isinstance(index.type, IndexType):
+                raise VerifyException(f"expects a number of tiles along each axis, but got {index.type}")
         mode = self.required_mode()
         self.verify_tokens(self.token, self.token_result)
         verify_rmw_mode(mode, self.value.type)

@@ -24,13 +24,24 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ArrayAttr,
+    DictionaryAttr,
+    IntAttr,
+    MemRefType,
+    ModuleOp,
+    NoneAttr,
+    StridedLayoutAttr,
+    StringAttr,
+)
 from xdsl.ir import Attribute
 from xdsl.printer import Printer
 
 from tileas_xdsl.diagnostics import RefusedError
-from tileas_xdsl.dialects.array_numbers import ARGUMENTS, NAME, NUMBER
+from tileas_xdsl.dialects.array_numbers import ARGUMENTS, ARRAY, NAME, NUMBER
 from tileas_xdsl.dialects.cuda_tile.structure import EntryOp
+from tileas_xdsl.dialects.cuda_tile.types import PointerType, TileType
 from tileas_xdsl.readers.tile_ir import read
 from tileas_xdsl.tools.bytecode import with_places
 from tileas_xdsl.tools.errors import InputError
@@ -49,10 +60,14 @@ ELEMENTS = {
     "f32": "float32",
     "f64": "float64",
     "f8": "float8_e4m3fn",
+    "f8e5": "float8_e5m2",
+    "e8": "float8_e8m0fnu",
     "i8": "int8",
+    "i16": "int16",
     "i32": "int32",
     "i64": "int64",
     "u8": "uint8",
+    "u16": "uint16",
     "u32": "uint32",
     "i1": "bool_",
 }
@@ -83,7 +98,7 @@ def text_of_kernel(path: str) -> str:
 
 
 def module_of_kernel(path: str) -> ModuleOp:
-    """The Tile IR of the kernel `file.py:name(words)`, its arguments called as in Python. Raises as `text_of_kernel`."""
+    """The Tile IR of the kernel `file.py:name(words)`, its arguments called as in Python. Raises as that does."""
     data, words = _bytecode(path)
     module = read(data)
     _name_arguments(module, words)
@@ -93,7 +108,7 @@ def module_of_kernel(path: str) -> ModuleOp:
 
 
 def bytecode_of_kernel(path: str) -> bytes:
-    """The bytecode of the kernel `file.py:name(words)`. Raises as `text_of_kernel`."""
+    """The bytecode of the kernel `file.py:name(words)`. Raises as that does."""
     return _bytecode(path)[0]
 
 
@@ -241,10 +256,21 @@ def _name_arguments(module: ModuleOp, words: Mapping[str, str]) -> None:
         kind, colon, shape = word.partition(":")
         if kind not in ELEMENTS:
             continue
-        next(arguments).name_hint = name
+        first = next(arguments)
+        first.name_hint = name
         rank = shape.partition(":")[0].count("x") + 1 if colon else 0
+        if rank:
+            said[first.index] = {ARRAY: _array_type(first.type, rank)}
         for word in (f"{each} {axis}" for each in ("size", "stride") for axis in range(rank)):
             number = next(arguments)
             number.name_hint = f"{name}_{word.replace(' ', '')}"
             said[number.index] = {NAME: StringAttr(name), NUMBER: StringAttr(word)}
     entry.attributes[ARGUMENTS] = ArrayAttr(map(DictionaryAttr, said))
+
+
+def _array_type(pointer: Attribute, rank: int) -> MemRefType[Attribute]:
+    """The array of dense rows that begins at a pointer."""
+    assert isinstance(pointer, TileType)
+    assert isinstance(pointer.element_type, PointerType)
+    strides = StridedLayoutAttr([NoneAttr()] * (rank - 1) + [IntAttr(1)])
+    return MemRefType(pointer.element_type.pointee, [DYNAMIC_INDEX] * rank, strides)

@@ -31,7 +31,9 @@ def combined(agent: Agent, block: Block, arguments: Sequence[Any]) -> list[Any]:
 
     def value_of(operand: SSAValue) -> Any:
         if operand not in values:
-            values[operand] = as_array(block.parent_op(), agent.value(operand), operand.type)
+            around = block.parent_op()
+            assert around is not None
+            values[operand] = as_array(around, agent.value(operand), operand.type)
         return values[operand]
 
     for op in block.ops:

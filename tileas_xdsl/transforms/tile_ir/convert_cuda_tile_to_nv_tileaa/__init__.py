@@ -19,24 +19,29 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
+from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import BlockArgument, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import is_side_effect_free
 from xdsl.transforms.dead_code_elimination import region_dce
 
 from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.cuda_tile.base import TileIROp
 from tileas_xdsl.dialects.cuda_tile.structure import EntryOp
 from tileas_xdsl.dialects.cuda_tile.structure import ModuleOp as TileIRModuleOp
-from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa import elementwise, memory, shapes
-from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.arrays import ArrayArgument, arrays_of, users_of
+from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa import elementwise, memory, pointers, shapes
+from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.arrays import ArrayArgument
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.control import convert_from
+from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.lanes import arrays_of, users_of
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.state import Conversion
 
-CONVERTING = (elementwise, shapes, memory)
+CONVERTING = (elementwise, shapes, memory, pointers)
 """What has registered its functions; `control` is used directly."""
+COMPUTING = (arith.Arith.name, math.Math.name)
+"""Dialects whose ops only compute."""
 HINTS = "tile_ir.hints"
 """The attribute of a function with the hints of its entry."""
 
@@ -96,7 +101,8 @@ def converted(entry: EntryOp) -> FuncOp:
     with to.at(function.body.block):
         convert_from(to, entry.body.block.first_op, _leave_nothing)
         function.body.block.add_op(ReturnOp())
-    region_dce(function.body)
+    _drop_unused(function)
+    _drop_numbers(to)
     arguments = function.body.block.args
     function.function_type = FunctionType.from_lists([argument.type for argument in arguments], [])
     said = [to.attributes_of(argument) for argument in arguments]
@@ -106,6 +112,24 @@ def converted(entry: EntryOp) -> FuncOp:
         function.attributes[HINTS] = entry.optimization_hints
     function.location = entry.location
     return function
+
+
+def _drop_unused(function: FuncOp) -> None:
+    """Drop what nobody uses: checks of bounds that accesses make, too."""
+    region_dce(function.body)
+    for op in list(function.walk(reverse=True, region_first=True)):
+        computes = op.dialect_name() in COMPUTING or is_side_effect_free(op)
+        if computes and op.results and not op.regions and all(result.first_use is None for result in op.results):
+            Rewriter.erase_op(op)
+
+
+def _drop_numbers(to: Conversion) -> None:
+    """Drop arguments that are numbers of arrays and that nothing uses any more: accesses know bounds of their own."""
+    for key, argument in list(to.numbers.items()):
+        if argument.first_use is None:
+            assert isinstance(argument, BlockArgument)
+            argument.block.erase_arg(argument)
+            del to.numbers[key]
 
 
 def _leave_nothing(_last: TileIROp, _values: list[SSAValue]) -> list[SSAValue]:

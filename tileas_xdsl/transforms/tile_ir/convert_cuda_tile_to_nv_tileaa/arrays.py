@@ -8,16 +8,26 @@ A pointer that is used otherwise, too, stays one, and its views are made in the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntAttr, MemRefType, NoneAttr, StridedLayoutAttr
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ArrayAttr,
+    DictionaryAttr,
+    IntAttr,
+    MemRefType,
+    NoneAttr,
+    StridedLayoutAttr,
+)
+from xdsl.ir import Attribute, BlockArgument, SSAValue
 
+from tileas_xdsl.dialects.array_numbers import ARGUMENTS, ARRAY
 from tileas_xdsl.dialects.cuda_tile.base import TileIROp
 from tileas_xdsl.dialects.cuda_tile.ops import OPS
 from tileas_xdsl.dialects.cuda_tile.structure import EntryOp
-from tileas_xdsl.dialects.cuda_tile.types import PointerType, TensorViewType, TileType
+from tileas_xdsl.dialects.cuda_tile.types import TensorViewType
 
 Sizes = tuple[SSAValue | int, ...]
 
@@ -27,17 +37,20 @@ class ArrayArgument:
     """An array that is one argument: the pointer, and what the kernel gets as its extents and strides."""
 
     pointer: BlockArgument
-    type: TensorViewType
+    element: Attribute
     extents: Sizes
     strides: Sizes
 
     @property
     def memref(self) -> MemRefType[Attribute]:
         """The type of the argument: dense strides that are known are left out."""
-        shape, strides = self.type.get_shape(), self.type.get_strides()
+        shape, strides = (
+            tuple(size if isinstance(size, int) else DYNAMIC_INDEX for size in sizes)
+            for sizes in (self.extents, self.strides)
+        )
         if len(shape) <= 1 and strides in ((), (1,)):
-            return MemRefType(self.type.element_type, shape)
-        return MemRefType(self.type.element_type, shape, strided(strides))
+            return MemRefType(self.element, shape)
+        return MemRefType(self.element, shape, strided(strides))
 
 
 def strided(strides: tuple[int, ...]) -> StridedLayoutAttr:
@@ -52,51 +65,33 @@ def known(value: SSAValue) -> SSAValue:
     return value
 
 
-def users_of(value: SSAValue) -> Iterator[Operation]:
-    """What uses a value, or what an `assume` makes of it."""
-    for use in value.uses:
-        if isinstance(use.operation, OPS["assume"]):
-            yield from users_of(use.operation.results[0])
-        else:
-            yield use.operation
-
-
-def sizes_of(view: TileIROp) -> tuple[Sizes, Sizes]:
-    """The extents and the strides of an array that is made, those that are known as numbers."""
-    kind = view.results[0].type
+def array_of(view: TileIROp) -> ArrayArgument | None:
+    """The array that `make_tensor_view` makes of arguments; None where it is of anything else."""
+    kind, pointer = view.results[0].type, known(view.operand("base"))
     assert isinstance(kind, TensorViewType)
+    if not isinstance(pointer, BlockArgument):
+        return None
 
     def all_of(numbers: tuple[int, ...], group: str) -> Sizes:
         dynamic = iter(view.group(group))
         return tuple(known(next(dynamic)) if number == DYNAMIC_INDEX else number for number in numbers)
 
-    return all_of(kind.get_shape(), "dynamicShape"), all_of(kind.get_strides(), "dynamicStrides")
+    extents, strides = all_of(kind.get_shape(), "dynamicShape"), all_of(kind.get_strides(), "dynamicStrides")
+    return ArrayArgument(pointer, kind.element_type, extents, strides)
 
 
-def arrays_of(entry: EntryOp) -> Mapping[SSAValue, ArrayArgument]:
-    """Pointer -> the array that it is, for each argument that is used as one array and as nothing else."""
+def declared_arrays(entry: EntryOp) -> Mapping[SSAValue, ArrayArgument]:
+    """Pointer -> the array that the entry says it begins: where it was made of a kernel in Python."""
+    given, arguments = entry.attributes.get(ARGUMENTS), entry.body.block.args
+    said = cast("Sequence[DictionaryAttr]", given.data if isinstance(given, ArrayAttr) else ())
     found: dict[SSAValue, ArrayArgument] = {}
-    for argument in entry.body.block.args:
-        array = _array_of(argument)
-        if array is not None:
-            found[argument] = array
+    for pointer, facts in zip(arguments, said, strict=False):
+        kind = facts.data.get(ARRAY)
+        if isinstance(kind, MemRefType):
+            rank, strides = kind.get_num_dims(), kind.get_strides() or ()
+            sizes = arguments[pointer.index + 1 : pointer.index + 1 + 2 * rank]
+            steps = tuple(
+                own if step in (None, DYNAMIC_INDEX) else step for own, step in zip(sizes[rank:], strides, strict=True)
+            )
+            found[pointer] = ArrayArgument(pointer, cast("Attribute", kind.element_type), tuple(sizes[:rank]), steps)
     return found
-
-
-def _array_of(argument: BlockArgument) -> ArrayArgument | None:
-    kind = argument.type
-    if not isinstance(kind, TileType) or not isinstance(kind.element_type, PointerType):
-        return None
-    arrays: set[ArrayArgument] = set()
-    for user in users_of(argument):
-        if not isinstance(user, OPS["make_tensor_view"]):
-            return None
-        type_ = user.results[0].type
-        assert isinstance(type_, TensorViewType)
-        arrays.add(ArrayArgument(argument, type_, *sizes_of(user)))
-    if len(arrays) != 1:
-        return None
-    (array,) = arrays
-    sizes = [size for size in (*array.extents, *array.strides) if isinstance(size, SSAValue)]
-    is_given = all(isinstance(size, BlockArgument) and size.block is argument.block for size in sizes)
-    return array if is_given and len(set(sizes)) == len(sizes) else None

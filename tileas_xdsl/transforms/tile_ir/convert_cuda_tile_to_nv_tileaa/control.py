@@ -21,9 +21,11 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from tileas_xdsl.dialects.cuda_tile.base import TileIROp
 from tileas_xdsl.dialects.cuda_tile.ops import OPS
 from tileas_xdsl.dialects.cuda_tile.types import TokenType
+from tileas_xdsl.dialects.extensions.scf import extended
 from tileas_xdsl.dialects.nv_tileaa.control import AssertOp, GetNumProgramsOp, GetProgramIdOp, PrintOp
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.state import CONVERT, INDEX, Conversion, converts
 
+extended(scf.Scf)
 LEAVING = (OPS["break"], OPS["continue"], OPS["return"])
 
 End = Callable[[TileIROp, list[SSAValue]], list[SSAValue]]

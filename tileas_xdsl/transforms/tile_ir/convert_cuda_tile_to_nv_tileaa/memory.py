@@ -10,7 +10,9 @@ of the orders that tokens allow; so tokens go. What a view pads with other than 
 
 from __future__ import annotations
 
-from math import inf, nan
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, nan, prod
 from typing import Any, cast
 
 from xdsl.dialects import arith, memref
@@ -20,19 +22,21 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from tileas_xdsl.dialects.cuda_tile.base import TileIROp
 from tileas_xdsl.dialects.cuda_tile.enumerations import PaddingAttr
 from tileas_xdsl.dialects.cuda_tile.ops import OPS
-from tileas_xdsl.dialects.cuda_tile.types import PartitionViewType, TensorViewType, TileViewType
-from tileas_xdsl.dialects.nv_tileaa.memory import (
-    AccessOp,
-    AddPtrOp,
-    LoadOp,
-    MakeMemrefOp,
-    StoreOp,
-    TiledLoadOp,
-    TiledStoreOp,
+from tileas_xdsl.dialects.cuda_tile.types import (
+    GatherScatterViewType,
+    PartitionViewType,
+    StridedViewType,
+    TensorViewType,
+    TileViewType,
+    plain,
 )
-from tileas_xdsl.dialects.nv_tileaa.structure import SplatOp
+from tileas_xdsl.dialects.nv_tileaa.atomics import AtomicRmwOp, GatherLoadOp, ScatterStoreOp, TiledAtomicRmwOp
+from tileas_xdsl.dialects.nv_tileaa.attributes import MemScopeAttr, MemSemanticAttr, RmwModeAttr
+from tileas_xdsl.dialects.nv_tileaa.memory import AccessOp, LoadOp, MakeMemrefOp, TiledLoadOp, TiledStoreOp
+from tileas_xdsl.dialects.nv_tileaa.structure import BroadcastOp, SplatOp
 from tileas_xdsl.dialects.nv_tileaa.types import ArrayType
 from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr
+from tileas_xdsl.dialects.tiles.policies import MemScope, MemSemantic, RmwMode
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.arrays import known
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.elementwise import compared
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.shapes import generated, permuted
@@ -42,8 +46,11 @@ from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.state import 
     converts,
     held,
     kept_axes,
+    tile_shape,
 )
 
+Groups = list[SSAValue | list[SSAValue] | None]
+"""Groups of operands."""
 PADDING = {"zero": 0.0, "neg_zero": -0.0, "nan": nan, "pos_inf": inf, "neg_inf": -inf}
 
 # Arrays ---------------------------------------------------------------------------------------------------------------
@@ -65,8 +72,7 @@ def _array(to: Conversion, op: TileIROp) -> None:
 
 @converts("make_partition_view", "make_strided_view", "make_gather_scatter_view")
 def _view(to: Conversion, op: TileIROp) -> None:
-    if not isinstance(op.results[0].type, PartitionViewType):
-        to.refuse(op, "makes a view whose tiles do not lie side by side", "use tiles of a partition view")
+    """The accesses say the coordinates of their tiles."""
 
 
 def _tiles(view: SSAValue) -> tuple[TileViewType, SSAValue]:
@@ -79,7 +85,8 @@ def _tiles(view: SSAValue) -> tuple[TileViewType, SSAValue]:
 @converts("get_index_space_shape")
 def _count_tiles(to: Conversion, op: TileIROp) -> None:
     kind, array = _tiles(op.operands[0])
-    for result, axis, extent in zip(op.results, kind.get_dim_map(), kind.get_tile_shape(), strict=True):
+    steps = plain(kind.steps) if isinstance(kind, StridedViewType) else kind.get_tile_shape()
+    for result, axis, extent in zip(op.results, kind.get_dim_map(), steps, strict=True):
         if result.first_use is not None:
             to.indices[result] = tiles_along(to, array, axis, extent)
 
@@ -123,35 +130,85 @@ def _shape(to: Conversion, op: TileIROp) -> None:
 # Tiles ----------------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class TileAt:
+    """A tile of an array, along the axes of the array: which one it is, and its extents."""
+
+    base: SSAValue
+    coordinates: Sequence[SSAValue]
+    extents: tuple[int, ...]
+    order: tuple[int, ...]
+    """For each axis of the access that is more than 1 long, the axis of the array."""
+
+    @property
+    def axes(self) -> range:
+        """The axes that are accessed: not those of extent 1 in front of two others."""
+        longer = (axis for axis, extent in enumerate(self.extents) if extent != 1)
+        return range(min(next(longer, 0), max(0, len(self.extents) - 2)), len(self.extents))
+
+    @property
+    def shape(self) -> list[int]:
+        """The extents along the axes that are accessed."""
+        return [self.extents[axis] for axis in self.axes]
+
+    @property
+    def long(self) -> list[int]:
+        """The axes that are more than 1 long."""
+        return [axis for axis in self.axes if self.extents[axis] != 1]
+
+
 @converts("load_view_tko")
 def _load(to: Conversion, op: TileIROp) -> None:
     require_weak(to, op)
     kind, array = _tiles(op.operand("view"))
     shape = kind.get_tile_shape()
-    wanted = held(shape)
-    axes = _loaded_axes(kind)
-    order = [kind.get_dim_map()[axis] for axis in axes]
-    extents = [shape[kind.get_dim_map().index(axis)] for axis in sorted(order)]
     element = to.element(cast(Any, op.results[0].type).element_type)
-    tile = TensorType(element, extents, _storage(op))
-    base = to.bases[array]
-    coordinates = _coordinates(to, op, kind)
-    said = _inside(op, kind)
-    made = access(TiledLoadOp, [base, coordinates, None, None, []], [tile, []], said)
-    value = to.result(made)
-    ranked = sorted(order)
-    value = permuted(to, value, [ranked.index(axis) for axis in order])
-    value = to.reshaped(value, wanted)
+    if not isinstance(kind, PartitionViewType):
+        value = _gathered(to, to.bases[array], _places(to, op, kind), TensorType(element, shape), None)
+        to.give(op, _padded_lanes(to, op, value, kind, array))
+        return
+    if prod(shape) == 1:
+        to.give(op, loaded_number(to, to.bases[array], _coordinates(to, op, kind), element))
+        return
+    value = to.reshaped(load_tile(to, op, _tile_of(to, op, kind, array), element, _inside(op, kind), None), held(shape))
     to.give(op, _padded(to, op, value, kind, array))
 
 
-def _loaded_axes(kind: TileViewType) -> list[int]:
-    """The axes of the tile that are loaded: without those of extent 1 in front of the array that are in front here."""
-    shape, dim_map = kind.get_tile_shape(), kind.get_dim_map()
-    left = next((axis for axis, extent in enumerate(shape[:-2]) if extent != 1), max(0, len(shape) - 2))
-    while left and sorted(dim_map[:left]) != list(range(left)):
-        left -= 1
-    return list(range(left, len(shape)))
+def _tile_of(to: Conversion, op: TileIROp, kind: TileViewType, array: SSAValue) -> TileAt:
+    shape, places = kind.get_tile_shape(), kind.get_dim_map()
+    extents = tuple(shape[places.index(axis)] for axis in range(len(places)))
+    order = tuple(axis for axis in places if extents[axis] != 1)
+    return TileAt(to.bases[array], _coordinates(to, op, kind), extents, order)
+
+
+def load_tile(
+    to: Conversion, op: TileIROp, tile: TileAt, element: Attribute, said: dict[str, Attribute], mask: SSAValue | None
+) -> SSAValue:
+    """The tile, with its long axes in the order of the access."""
+    kind = TensorType(element, tile.shape, _storage(op))
+    made = access(
+        TiledLoadOp, [tile.base, list(tile.coordinates), _in_order(to, tile, mask), None, []], [kind, []], said
+    )
+    value, long = to.result(made), tile.long
+    if long == list(tile.order):
+        return value
+    value = to.reshaped(value, [tile.extents[axis] for axis in long])
+    return permuted(to, value, [long.index(axis) for axis in tile.order])
+
+
+def _in_order(to: Conversion, tile: TileAt, value: SSAValue | None) -> SSAValue | None:
+    """A tile of an access as the array has it."""
+    if value is None:
+        return None
+    if tile.long != list(tile.order):
+        value = to.reshaped(value, [tile.extents[axis] for axis in tile.order])
+        value = permuted(to, value, [tile.order.index(axis) for axis in tile.long])
+    return to.reshaped(value, tile.shape)
+
+
+def loaded_number(to: Conversion, base: SSAValue, places: Sequence[SSAValue], element: Attribute) -> SSAValue:
+    """One element of an array."""
+    return to.result(access(LoadOp, [base, list(places), None, None, []], [element, []], {}))
 
 
 def _coordinates(to: Conversion, op: TileIROp, kind: TileViewType) -> list[SSAValue]:
@@ -236,16 +293,105 @@ def _lanes_inside(to: Conversion, op: TileIROp, kind: TileViewType, array: SSAVa
 def _store(to: Conversion, op: TileIROp) -> None:
     require_weak(to, op)
     kind, array = _tiles(op.operand("view"))
-    shape, places = kind.get_tile_shape(), kind.get_dim_map()
-    axes = _loaded_axes(kind)
-    value = to.reshaped(to.value(op.operand("tile")), [shape[axis] for axis in axes])
-    order = [places[axis] for axis in axes]
-    value = permuted(to, value, [order.index(axis) for axis in sorted(order)])
-    operands: Groups = [to.bases[array], value, _coordinates(to, op, kind), None, []]
-    to.add(access(TiledStoreOp, operands, [[]], _inside(op, kind)))
+    value = to.value(op.operand("tile"))
+    if isinstance(kind, PartitionViewType):
+        put_tile(to, _tile_of(to, op, kind, array), value, None, _inside(op, kind))
+        return
+    value = to.reshaped(value, kind.get_tile_shape())
+    to.add(access(ScatterStoreOp, [to.bases[array], value, _places(to, op, kind), None, []], [[]], {}))
 
 
-Groups = list[SSAValue | list[SSAValue] | None]
+def put_tile(
+    to: Conversion, tile: TileAt, value: SSAValue, mask: SSAValue | None, said: dict[str, Attribute] | None = None
+) -> None:
+    """Store a tile."""
+    stored, wanted = _in_order(to, tile, value), _in_order(to, tile, mask)
+    to.add(access(TiledStoreOp, [tile.base, stored, list(tile.coordinates), wanted, []], [[]], said or {}))
+
+
+@converts("atomic_red_view_tko")
+def _reduce_into(to: Conversion, op: TileIROp) -> None:
+    kind, array = _tiles(op.operand("view"))
+    value = to.value(op.operand("value"))
+    if isinstance(kind, PartitionViewType):
+        _combine(to, op, _tile_of(to, op, kind, array), value)
+        return
+    value = to.reshaped(value, kind.get_tile_shape())
+    to.add(updating(op, AtomicRmwOp, [to.bases[array], value, _places(to, op, kind), None, []]))
+
+
+def _combine(to: Conversion, op: TileIROp, tile: TileAt, value: SSAValue) -> None:
+    """Combine a tile with what is there, element by element."""
+    stored = _in_order(to, tile, value)
+    assert stored is not None
+    to.add(updating(op, TiledAtomicRmwOp, [tile.base, stored, list(tile.coordinates), None, []]))
+
+
+def updating(op: TileIROp, kind: type[AccessOp], operands: Groups) -> AccessOp:
+    """An atomic access like `op`."""
+    value, mode = cast(SSAValue, operands[1]), RmwMode(op.word("mode"))
+    if kind is TiledAtomicRmwOp and mode is RmwMode.ADDF:
+        mode = RmwMode.ADD
+    return access(kind, operands, [value.type, []], {"rmw_mode": RmwModeAttr(mode)} | ordered(op))
+
+
+SCOPES = {"tl_blk": MemScope.TL_BLK, "device": MemScope.GPU, "sys": MemScope.SYS}
+
+
+def ordered(op: TileIROp) -> dict[str, Attribute]:
+    """How an access orders others, as it says."""
+    word = op.word("memory_ordering_semantics")
+    if word == "weak":
+        return {}
+    scope = MemScopeAttr(SCOPES[op.word("memory_scope")])
+    return {"mem_semantic": MemSemanticAttr(MemSemantic(word)), "mem_scope": scope}
+
+
+# Lanes ----------------------------------------------------------------------------------------------------------------
+
+
+def _places(to: Conversion, op: TileIROp, kind: TileViewType) -> list[SSAValue]:
+    """The coordinates of each element of a tile that does not lie beside others, along each axis of the array."""
+    shape, indices, places = kind.get_tile_shape(), op.group("index"), kind.get_dim_map()
+    steps = plain(kind.steps) if isinstance(kind, StridedViewType) else shape
+    found: dict[int, SSAValue] = {}
+    for axis, index in enumerate(indices):
+        if isinstance(kind, GatherScatterViewType) and axis == kind.sparse_dim.data:
+            column = [extent if other == axis else 1 for other, extent in enumerate(shape)]
+            found[places[axis]] = as_indices(to, _spread_out(to, to.value(index), column, shape))
+            continue
+        start = to.scaled(to.index(index, is_signed=False), steps[axis])
+        own = as_indices(to, generated(to, TensorType(i32, shape), axis))
+        wide = to.result(SplatOp.create(operands=[start], result_types=[own.type]))
+        found[places[axis]] = to.result(arith.AddiOp(own, wide))
+    return [found[axis] for axis in range(len(places))]
+
+
+def _spread_out(to: Conversion, value: SSAValue, source: Sequence[int], result: Sequence[int]) -> SSAValue:
+    """A tile of the shape `source`, its extents of 1 repeated, with all its axes."""
+    value = to.reshaped(value, source)
+    kind = TensorType(cast(Any, value.type).element_type, result)
+    same = tuple(source) == tuple(result)
+    return value if same else to.result(BroadcastOp.create(operands=[value], result_types=[kind]))
+
+
+def as_indices(to: Conversion, value: SSAValue) -> SSAValue:
+    """A tile of integers as indices."""
+    return to.result(arith.IndexCastOp(value, TensorType(INDEX, tile_shape(value))))
+
+
+def _gathered(
+    to: Conversion, base: SSAValue, places: list[SSAValue], kind: Attribute, mask: SSAValue | None
+) -> SSAValue:
+    """What lies at the coordinates of each lane, zeros outside of the array and where the mask is false."""
+    return to.result(access(GatherLoadOp, [base, places, mask, None, []], [kind, []], {}))
+
+
+def _padded_lanes(to: Conversion, op: TileIROp, value: SSAValue, kind: TileViewType, array: SSAValue) -> SSAValue:
+    """What was gathered, held as such tiles are. Refuses a padding that is not zero."""
+    if isinstance(kind.padding, PaddingAttr) and kind.padding.data != "zero":
+        to.refuse(op, f"pads with {kind.padding.data} tiles that do not lie side by side", "pad with zeros, and select")
+    return to.reshaped(value, held(kind.get_tile_shape()))
 
 
 def access(
@@ -263,41 +409,6 @@ def require_weak(to: Conversion, op: TileIROp) -> None:
     word = op.word("memory_ordering_semantics")
     if word != "weak":
         to.refuse(op, f"is {word}, and accesses that meet those of other blocks are not converted", "make it weak")
-
-
-# Pointers -------------------------------------------------------------------------------------------------------------
-
-
-@converts("offset")
-def _move(to: Conversion, op: TileIROp) -> None:
-    pointer, offset = to.value(op.operand("ptr")), to.value(op.operand("offset"))
-    to.give(op, to.result(AddPtrOp.create(operands=[pointer, offset], result_types=[pointer.type])))
-
-
-def _optional(to: Conversion, op: TileIROp, name: str) -> SSAValue | None:
-    value = op.optional(name)
-    return None if value is None else to.value(value)
-
-
-@converts("load_ptr_tko")
-def _gather(to: Conversion, op: TileIROp) -> None:
-    require_weak(to, op)
-    mask, other = _optional(to, op, "mask"), _optional(to, op, "paddingValue")
-    operands: Groups = [to.value(op.operand("source")), [], mask, other, []]
-    to.give(op, to.result(access(LoadOp, operands, [to.type(op.results[0].type), []], {})))
-
-
-@converts("store_ptr_tko")
-def _scatter(to: Conversion, op: TileIROp) -> None:
-    require_weak(to, op)
-    operands: Groups = [
-        to.value(op.operand("destination")),
-        to.value(op.operand("value")),
-        [],
-        _optional(to, op, "mask"),
-        [],
-    ]
-    to.add(access(StoreOp, operands, [[]], {}))
 
 
 # Tokens ---------------------------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseArrayBase, Float32Type, IntegerAttr, TensorType, i32, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -14,9 +13,9 @@ from tileas_xdsl.dialects.nv_tileaa.compute import DotOp, ReduceOp, ScanOp
 from tileas_xdsl.dialects.nv_tileaa.regions import YieldOp
 from tileas_xdsl.dialects.nv_tileaa.structure import CatOp, ExtractOp, ExtractSliceOp, GenerateOp, PermuteOp
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.elementwise import as_number
+from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.lanes import base_of
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.state import (
     CONVERT,
-    INDEX,
     Conversion,
     converts,
     held,
@@ -45,24 +44,15 @@ def _give_whole(to: Conversion, op: TileIROp, value: SSAValue) -> None:
 
 @converts("reshape")
 def _reshape(to: Conversion, op: TileIROp) -> None:
-    value, shape = to.value(op.operands[0]), shape_of(op.results[0])
-    if shape:
-        to.give(op, to.reshaped(value, held(shape)))
+    if base_of(op.results[0]) in to.arrays:
         return
-    to.give(op, scalar(to, value))
-
-
-def scalar(to: Conversion, value: SSAValue) -> SSAValue:
-    """The only element of a tile, as a number."""
-    if not isinstance(value.type, TensorType):
-        return value
-    places = [to.result(arith.ConstantOp(IntegerAttr(0, INDEX))) for _ in tile_shape(value)]
-    kind = cast("TensorType[Any]", value.type).element_type
-    return to.result(ExtractOp.create(operands=[value, *places], result_types=[kind]))
+    to.give(op, to.reshaped(to.value(op.operands[0]), held(shape_of(op.results[0]))))
 
 
 @converts("broadcast")
 def _broadcast(to: Conversion, op: TileIROp) -> None:
+    if base_of(op.results[0]) in to.arrays:
+        return
     source, result = op.operands[0], op.results[0]
     to.give(op, to.spread(to.value(source), shape_of(source), shape_of(result)))
 
@@ -156,21 +146,20 @@ def _reduce(to: Conversion, op: TileIROp) -> None:
     axis, shape = _number(op, "dim"), shape_of(op.operands[0])
     source = to.value(op.operands[0])
     if shape[axis] == 1:
-        left = source
-    else:
-        place = kept_axes(shape).index(axis)
-        kind = cast("TensorType[Any]", source.type)
-        rest = [extent for number, extent in enumerate(kind.get_shape()) if number != place]
-        result = TensorType(kind.element_type, rest) if rest else kind.element_type
-        made = ReduceOp.create(
-            operands=[source],
-            result_types=[result],
-            properties={"axis": IntegerAttr(place, i32)},
-            regions=[_combiner(to, op)],
-        )
-        left = to.result(made)
-    wanted = shape_of(op.results[0])
-    to.give(op, to.reshaped(left, held(wanted)) if wanted else scalar(to, left))
+        to.give(op, to.reshaped(source, held(shape_of(op.results[0]))))
+        return
+    place = kept_axes(shape).index(axis)
+    if len(held(shape)) == 1:
+        source, place = to.reshaped(source, (1, *held(shape))), 1
+    kind = cast("TensorType[Any]", source.type)
+    rest = [extent for number, extent in enumerate(kind.get_shape()) if number != place]
+    made = ReduceOp.create(
+        operands=[source],
+        result_types=[TensorType(kind.element_type, rest)],
+        properties={"axis": IntegerAttr(place, i32)},
+        regions=[_combiner(to, op)],
+    )
+    to.give(op, to.reshaped(to.result(made), held(shape_of(op.results[0]))))
 
 
 @converts("scan")

@@ -1,8 +1,9 @@
 """
 What a conversion knows: what has become of each value, the arguments that it needs, and where it builds.
 
-A tile of rank 0 is a number. Others are held without extents of 1 that say nothing: `1x64x32` as `64x32`, and a column
-`64x1` as `64`, so that what reductions leave, and what single heads of a batch are, has the shape that products take.
+A tile of one element is a number. Others are held without extents of 1 that say nothing: `1x64x32` as `64x32`, and a
+column `64x1` as `64`, so that what reductions leave, and what single heads of a batch are, has the shape that products
+take.
 """
 
 from __future__ import annotations
@@ -37,7 +38,14 @@ from tileas_xdsl.dialects.cuda_tile.base import TileIROp
 from tileas_xdsl.dialects.cuda_tile.elements import number_of
 from tileas_xdsl.dialects.cuda_tile.ops import OPS
 from tileas_xdsl.dialects.extensions.arith import IndexCastUIOp
-from tileas_xdsl.dialects.nv_tileaa.structure import BroadcastOp, ExpandDimsOp, SplatOp, ViewOp, inserts_unit_axes
+from tileas_xdsl.dialects.nv_tileaa.structure import (
+    BroadcastOp,
+    ExpandDimsOp,
+    ExtractOp,
+    SplatOp,
+    ViewOp,
+    inserts_unit_axes,
+)
 from tileas_xdsl.dialects.nv_tileaa.types import PointerType, element_type_of
 from tileas_xdsl.dialects.scalars import scalar_of
 from tileas_xdsl.dialects.tiles.types import extents
@@ -69,8 +77,8 @@ def held(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def kept_axes(shape: Sequence[int]) -> tuple[int, ...]:
-    """The axes of a tile that it is held with."""
-    axes = list(range(len(shape)))
+    """The axes of a tile that it is held with: none of a tile of one element."""
+    axes = list(range(len(shape))) if any(extent != 1 for extent in shape) else []
     while len(axes) > 2 and shape[axes[0]] == 1:
         del axes[0]
     if len(axes) == 2 and shape[axes[1]] == 1 and shape[axes[0]] > 1:
@@ -151,7 +159,7 @@ class Conversion:
         """The type that a tile becomes."""
         assert isinstance(kind, tile_ir.TileType)
         element = self.element(kind.element_type)
-        return TensorType(element, held(kind.get_shape())) if kind.get_shape() else element
+        return TensorType(element, held(kind.get_shape())) if held(kind.get_shape()) else element
 
     # Values -----------------------------------------------------------------------------------------------------------
 
@@ -271,8 +279,10 @@ class Conversion:
         return self.result(SplatOp.create(operands=[number], result_types=[TensorType(number.type, shape)]))
 
     def reshaped(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
-        """The elements of a tile, or a number, in row-major order as another shape."""
+        """The elements of a tile, or a number, in row-major order as another shape; a number for no extents."""
         before, shape = tile_shape(value), tuple(shape)
+        if not shape:
+            return self.scalar(value)
         if before == shape and isinstance(value.type, TensorType):
             return value
         made = self.splat(value, shape)
@@ -282,9 +292,19 @@ class Conversion:
         grows = len(shape) > len(before) and inserts_unit_axes(before, shape)
         return self.result((ExpandDimsOp if grows else ViewOp).create(operands=[value], result_types=[kind]))
 
+    def scalar(self, value: SSAValue) -> SSAValue:
+        """The only element of a tile, as a number."""
+        if not isinstance(value.type, TensorType):
+            return value
+        places = [self.result(arith.ConstantOp(IntegerAttr(0, INDEX))) for _ in tile_shape(value)]
+        kind = cast("TensorType[Attribute]", value.type).element_type
+        return self.result(ExtractOp.create(operands=[value, *places], result_types=[kind]))
+
     def spread(self, value: SSAValue, source: Sequence[int], result: Sequence[int]) -> SSAValue:
         """A tile of the shape `source`, its extents of 1 repeated up to `result`."""
         wanted = held(result)
+        if not wanted:
+            return self.scalar(value)
         made = self.splat(value, wanted)
         if made is not None:
             return made

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from xdsl.ir import Operation
+from xdsl.rewriter import Rewriter
 
+from tileas_xdsl.dialects.nv_tileaa.atomics import AtomicRmwOp, ScatterStoreOp
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledStoreOp
 from tileas_xdsl.dialects.nv_tileaa.structure import BroadcastOp
 from tileas_xdsl.dialects.nv_tileas.layout import element_bits
@@ -30,8 +32,8 @@ def make_agree(function: Operation) -> None:
     for op in list(function.walk()):
         if has_rule(op) and not agrees(op):
             _repair(op)
-        elif isinstance(op, TiledStoreOp):
-            _mask_alike(op)
+        elif isinstance(op, STORES):
+            _take_alike(op)
 
 
 def agrees(op: Operation) -> bool:
@@ -68,10 +70,16 @@ def _first_of_numbers(op: Operation) -> LayoutForm | None:
     return in_registers((numbers or tiles)[0])
 
 
-def _mask_alike(store: TiledStoreOp) -> None:
-    """The mask of a store gets the layout of what is stored."""
+STORES = (TiledStoreOp, ScatterStoreOp, AtomicRmwOp)
+
+
+def _take_alike(store: TiledStoreOp | ScatterStoreOp | AtomicRmwOp) -> None:
+    """What a store takes besides what is stored gets the layout of that: its mask, and coordinates of lanes."""
     form = in_registers(store.value)
-    if store.mask is not None and form is not None:
-        store.operands = [
-            converted(store, operand, form) if operand is store.mask else operand for operand in store.operands
-        ]
+    if form is None:
+        return
+    store.operands = [
+        operand if in_registers(operand) is None else converted(store, operand, form) for operand in store.operands
+    ]
+    if isinstance(store, AtomicRmwOp) and store.old.type != store.value.type:
+        Rewriter.replace_value_with_new_type(store.old, store.value.type)

@@ -3,10 +3,13 @@ Accesses of single elements: a number for all threads, elements at coordinates o
 
     %i = load %ids[%k]                     each thread loads it
     %v = gather_load %x[%rows]             each thread those that it holds; zeros where they lie outside
+    scatter_store %y[%rows], %v            each thread those that it holds, but what lies outside; so `atomic_rmw`
     tiled_atomic_rmw %w[%i, %j], %v        llvm.atomicrmw of each element that lies inside, by one thread that holds it
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerAttr, i64
@@ -15,10 +18,11 @@ from xdsl.ir import Attribute, SSAValue
 
 from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
 from tileas_xdsl.dialects.extensions.llvm import BINARY_OPS, ORDERINGS, AtomicRMWOp
-from tileas_xdsl.dialects.nv_tileaa.atomics import GatherLoadOp, TiledAtomicRmwOp
+from tileas_xdsl.dialects.nv_tileaa.atomics import AtomicRmwOp, GatherLoadOp, RmwOp, ScatterStoreOp, TiledAtomicRmwOp
 from tileas_xdsl.dialects.nv_tileaa.compute import BlockTileOp
 from tileas_xdsl.dialects.nv_tileaa.memory import LoadOp
 from tileas_xdsl.dialects.tiles.policies import PaddingValue, RmwMode
+from tileas_xdsl.transforms.to_llvm.tiles.accesses import stored_words
 from tileas_xdsl.transforms.to_llvm.tiles.copies import TOKENS, masked_otherwise
 from tileas_xdsl.transforms.to_llvm.tiles.global_memory import (
     Coordinates,
@@ -104,6 +108,61 @@ def _gathers_otherwise(op: GatherLoadOp) -> tuple[str, str] | None:
     return masked_otherwise(tile, [*op.indices, op.mask, op.other])
 
 
+@rule(ScatterStoreOp, AtomicRmwOp)
+def _scatter(op: ScatterStoreOp | AtomicRmwOp, threads: Threads) -> None:
+    """Each thread stores what it holds, but what lies outside; of those that hold the same one does."""
+    tile, held = _tile(op.value), elements(threads, threads.registers(op.value))
+    columns = [elements(threads, threads.registers(index)) for index in op.indices]
+    wanted = None if op.mask is None else threads.registers(op.mask).values
+    array = _array(op.base, threads)
+
+    def build() -> None:
+        for register in _different(tile):
+            places = [_as_index(threads, column[register]) for column in columns]
+            window = Window(threads, array, tuple(places), (True,) * len(places), tile.bits)
+            inside = window.inside(places)
+            assert inside is not None
+            chosen = inside if wanted is None else threads.compute(arith.AndIOp, inside, wanted[register])
+            threads.when(chosen, lambda p=places, w=window, v=held[register]: _put(op, threads, w.pointer(p), v))
+
+    by_first_of_copies(threads, tile.layout, build)
+
+
+def _different(tile: Tile) -> Iterator[int]:
+    """The registers of a thread, of those that hold the same element the first."""
+    seen: set[tuple[int, ...]] = set()
+    for register in range(tile.count):
+        at = tuple(tile.layout.at(register=register))
+        if at not in seen:
+            seen.add(at)
+            yield register
+
+
+def _put(op: ScatterStoreOp | AtomicRmwOp, threads: Threads, pointer: SSAValue, value: SSAValue) -> None:
+    if isinstance(op, AtomicRmwOp):
+        _update_element(op, threads, pointer, value)
+    else:
+        stored_words(threads, [value], pointer)
+
+
+@refusal(ScatterStoreOp)
+def _scatters_otherwise(op: ScatterStoreOp) -> tuple[str, str] | None:
+    tile = tile_of(op.value.type)
+    if op.token:
+        return TOKENS
+    return None if tile is None else masked_otherwise(tile, [*op.indices, op.mask])
+
+
+@refusal(AtomicRmwOp)
+def _updates_lanes_otherwise(op: AtomicRmwOp) -> tuple[str, str] | None:
+    tile = tile_of(op.value.type)
+    if op.token:
+        return TOKENS
+    if not op.is_scattered:
+        return "updates what lies at an element", "give a tile of coordinates, or of one element"
+    return None if tile is None else masked_otherwise(tile, [*op.indices, op.mask]) or _cannot_update(op, tile)
+
+
 # Atomic updates -------------------------------------------------------------------------------------------------------
 
 OF_INTEGERS = {
@@ -149,7 +208,7 @@ def _update(op: TiledAtomicRmwOp, threads: Threads) -> None:
     by_first_of_copies(threads, tile.layout, build)
 
 
-def _update_element(op: TiledAtomicRmwOp, threads: Threads, pointer: SSAValue, value: SSAValue) -> None:
+def _update_element(op: RmwOp, threads: Threads, pointer: SSAValue, value: SSAValue) -> None:
     word = _word(op)
     assert word is not None
     properties = {
@@ -159,7 +218,7 @@ def _update_element(op: TiledAtomicRmwOp, threads: Threads, pointer: SSAValue, v
     threads.insert(AtomicRMWOp.create(operands=[pointer, value], result_types=[value.type], properties=properties))
 
 
-def _word(op: TiledAtomicRmwOp) -> str | None:
+def _word(op: RmwOp) -> str | None:
     tile = _tile(op.value)
     return (OF_FLOATS if isinstance(tile.element, AnyFloat) else OF_INTEGERS).get(op.required_mode())
 
@@ -169,10 +228,13 @@ def _updates_otherwise(op: TiledAtomicRmwOp) -> tuple[str, str] | None:
     tile = tile_of(op.value.type)
     if op.token or op.mask is not None:
         return "has a mask or tokens", "leave them out; add zeros where nothing is to be added"
+    return None if tile is None else _cannot_update(op, tile)
+
+
+def _cannot_update(op: RmwOp, tile: Tile) -> tuple[str, str] | None:
+    """Why threads cannot update what a tile is combined with."""
     if op.old.first_use is not None:
         return "gives old values that somebody uses", "leave them unused: threads that hold copies would not know them"
-    if tile is None:
-        return None
     if not tile.in_registers:
         return "takes a tile of shared memory", "bring it into registers by nv_tileas.convert_layout"
     if _word(op) is None:

@@ -17,7 +17,14 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from tileas_xdsl.analysis.threads.tiles import Tile, rearranged, tile_of
 from tileas_xdsl.dialects.nv_tileaa.compute import ReduceOp, ScanOp
-from tileas_xdsl.dialects.nv_tileaa.structure import BroadcastOp, ExpandDimsOp, GenerateOp, PermuteOp, ViewOp
+from tileas_xdsl.dialects.nv_tileaa.structure import (
+    BroadcastOp,
+    ExpandDimsOp,
+    ExtractOp,
+    GenerateOp,
+    PermuteOp,
+    ViewOp,
+)
 from tileas_xdsl.dialects.nvvm.attributes import ShflKind
 from tileas_xdsl.layouts import f2
 from tileas_xdsl.layouts.distributed import LANE, REGISTER, WARP
@@ -126,6 +133,21 @@ def _moves_elements(op: PermuteOp | ViewOp) -> tuple[str, str] | None:
 
 
 ASSIGNED = "run tileas-assign-layouts, which converts the tile"
+
+
+@rule(ExtractOp)
+def _only_element(op: ExtractOp, threads: Threads) -> None:
+    """The element of a tile that has no other: each thread holds it."""
+    (element, *_) = elements(threads, threads.registers(op.source))
+    threads.give(op.result, element)
+
+
+@refusal(ExtractOp)
+def _one_of_many(op: ExtractOp) -> tuple[str, str] | None:
+    tile = tile_of(op.source.type)
+    if tile is None or not tile.in_registers or any(extent != 1 for extent in tile.layout.shape):
+        return "takes one of many elements, which some thread holds", "reduce the tile to one element before"
+    return None
 
 
 # Reductions -----------------------------------------------------------------------------------------------------------

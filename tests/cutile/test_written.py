@@ -1,0 +1,57 @@
+"""Kernels in cuTile Python as people write them: bytes, numbers, verdicts and what is compiled."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cutile.exports import require_cutile
+from tests.cutile.launches import CASES, Case
+from tests.cutile.running import converted, names_of, path_of, ran, tile_ir, wrong
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
+from tileas_xdsl.readers.tile_ir import read, write
+from tileas_xdsl.tools.python.cutile import bytecode_of_kernel
+
+ORDERS = ("lazy", "random")
+"""Blocks in their order, and shuffled."""
+STAYS = {"gemm_tf32", "gemm_f64", "top_1", "linear_recurrence", "variance_by_welford"}
+"""Kernels that have no counterpart in tile programs yet."""
+OPEN = {"gemm_swizzled", "cross_entropy", "accumulate_locked", "persistent_gemm"}
+"""Kernels that a check leaves open, or follows for longer than a test may take."""
+EACH = [pytest.param(case, id=case.name) for case in CASES.values()]
+BECOME_TILES = [pytest.param(case, id=name) for name, case in CASES.items() if name not in STAYS]
+
+
+@pytest.fixture(autouse=True)
+def _installed() -> None:
+    require_cutile()
+
+
+@pytest.mark.parametrize("case", EACH)
+def test_bytecode_is_written_back_byte_for_byte(case: Case) -> None:
+    data = bytecode_of_kernel(path_of(case))
+    assert write(read(data)) == data
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("case", EACH)
+def test_tile_ir_computes_what_numpy_does(case: Case, order: str) -> None:
+    names = names_of(case)
+    for size in case.sizes:
+        launch = case.launch(size)
+        assert wrong(ran(tile_ir(path_of(case, aligned=False)), launch, names, order=order), launch, names) == [], size
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("case", BECOME_TILES)
+def test_tiles_compute_what_numpy_does(case: Case, order: str) -> None:
+    names = names_of(case)
+    for size in case.sizes:
+        launch = case.launch(size)
+        assert wrong(ran(converted(path_of(case, aligned=False)), launch, names, order=order), launch, names) == [], size
+
+
+@pytest.mark.parametrize("case", [each for each in BECOME_TILES if each.id not in OPEN])
+def test_a_check_finds_nothing_wrong(case: Case) -> None:
+    report = check(converted(path_of(case)), judge_waits=False, timeout=60)
+    assert report.verdict is Verdict.SAFE, str(report)
