@@ -91,8 +91,8 @@ class RmwOp(AccessOp, ABC):
 @irdl_op_definition
 class AtomicRmwOp(RmwOp):
     """
-    Read, combine and write back in one step: an element, a tile, lanes that have coordinates each, or what is behind each
-    of a tile of pointers. Lanes outside the array do nothing; lanes at one place come one after the other.
+    Read, combine and write back in one step: an element, a tile, lanes that have coordinates each, or the targets
+    of pointers. Lanes outside the array do nothing; lanes at one place come one after the other.
 
     `%old = nv_tileaa.atomic_rmw %a[%i], %v attributes {rmw_mode = #nv_tileaa<rmw_mode add>} : (memref<8xf32>, f32,
     index) -> f32`
