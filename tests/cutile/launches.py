@@ -7,6 +7,7 @@ extents need not fit tiles. Arguments stand without constants, in the order of t
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -502,7 +503,7 @@ def paged_decoding(rng: Any, *lengths: int) -> Launch:
 def ragged_attention(rng: Any, *lengths: int) -> Launch:
     starts = np.cumsum([0, *lengths]).astype(np.int32)
     q, k, v = heads(rng, 2, starts[-1], starts[-1], 64)
-    parts = [attended(q[:, a:b], k[:, a:b], v[:, a:b], 0.125)[0] for a, b in zip(starts, starts[1:], strict=False)]
+    parts = [attended(q[:, a:b], k[:, a:b], v[:, a:b], 0.125)[0] for a, b in itertools.pairwise(starts)]
     out = np.concatenate(parts, axis=1)
     grid = up(max(lengths), 64), len(lengths), 2
     return Launch(grid, (q, k, v, starts, np.zeros_like(q), F32(0.125)), {4: out}, 1e-2)

@@ -48,7 +48,8 @@ def test_tiles_compute_what_numpy_does(case: Case, order: str) -> None:
     names = names_of(case)
     for size in case.sizes:
         launch = case.launch(size)
-        assert wrong(ran(converted(path_of(case, aligned=False)), launch, names, order=order), launch, names) == [], size
+        outcome = ran(converted(path_of(case, aligned=False)), launch, names, order=order)
+        assert wrong(outcome, launch, names) == [], size
 
 
 @pytest.mark.parametrize("case", [each for each in BECOME_TILES if each.id not in OPEN])
