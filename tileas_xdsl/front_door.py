@@ -54,7 +54,7 @@ from tileas_xdsl.tools.machine_code import CHECK_SECONDS
 from tileas_xdsl.tools.pass_pipelines import apply_passes, passes_named
 from tileas_xdsl.tools.passes import PassList, passes_of
 from tileas_xdsl.tools.progress import bar
-from tileas_xdsl.tools.ptx import LaunchOptions, module_of_ptx
+from tileas_xdsl.tools.ptx import LaunchOptions, is_ptx, module_of_ptx
 from tileas_xdsl.tools.schedule import TARGET, HowScheduled, schedules_of
 from tileas_xdsl.tools.time_limit import TIMEOUT
 from tileas_xdsl.tools.timeline import TRIP_COUNT, timed_run_of
@@ -107,11 +107,6 @@ def parse_ptx(
     over it: extents of the block and the cluster, bytes of dynamic shared memory, and the tensor maps by parameter,
     as `{"a_desc": "f16[128x64]:swizzle=128"}`. Raises `InputError`, and `OSError` where a file cannot be read.
     """
-    is_file = isinstance(source, Path) or "\n" not in source
-    try:
-        text = read_text(str(source)) if is_file else str(source)
-    except FileNotFoundError:
-        raise MissingFileError([f"{source}: error: no such file or directory"]) from None
     options = LaunchOptions(
         None if launch is None else str(launch),
         None if block is None else tuple(block),
@@ -119,7 +114,29 @@ def parse_ptx(
         shared,
         tensor_maps or {},
     )
+    return _ptx_module(source, options, function)
+
+
+def _ptx_module(source: str | Path, options: LaunchOptions, function: str | None) -> ModuleOp:
+    is_file = isinstance(source, Path) or "\n" not in source
+    try:
+        text = read_text(str(source)) if is_file else str(source)
+    except FileNotFoundError:
+        raise MissingFileError([f"{source}: error: no such file or directory"]) from None
     return module_of_ptx(text, str(source) if is_file else TEXT, options, function)
+
+
+def _asked(program: ModuleOp | str | Path, args: Arguments, function: str | None) -> tuple[ModuleOp, str | None]:
+    """
+    A program as a module, and the function in it that is asked for. Of PTX a part of the name is enough, and a number
+    among `args` is one of elements, not of tiles.
+    """
+    if isinstance(program, ModuleOp):
+        return program, function
+    if is_ptx(str(program), str(program)):
+        fixed = frozenset(args) if isinstance(args, Mapping) else frozenset[str]()
+        return _ptx_module(program, LaunchOptions(fixed=fixed), function), None
+    return parse(program), function
 
 
 def compile(
@@ -208,7 +225,7 @@ def transform(module: ModuleOp, passes: str | Sequence[ModulePass]) -> ModuleOp:
 
 
 def check(
-    module: ModuleOp,
+    module: ModuleOp | str | Path,
     args: Arguments = (),
     *,
     function: str | None = None,
@@ -225,11 +242,13 @@ def check(
     steps: float | None = None,
 ) -> Report:
     """
-    Races, deadlocks and the like in `function`, or in every public function, or a proof that there are none.
+    Races, deadlocks and the like in `function`, or in every public function, or a proof that there are none. A file or
+    a text is read as by `parse`.
 
     Numbers among `args` fix arguments; arrays say nothing here, for what is checked holds whatever they contain. The
     options are those of `checker.verdict.checking.check`, which says what is raised.
     """
+    module, function = _asked(module, args, function)
     return checking.check(
         module,
         function,

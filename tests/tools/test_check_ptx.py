@@ -198,3 +198,44 @@ def test_a_head_that_is_wrong_is_refused_in_one_line(head: str, tmp_path: Path, 
     file.write_text(head + ".address_size 64\n.entry k() { ret; }\n")
     status, _, errors = said(capsys, str(file))
     assert (status, errors.count("\n")) == (2, 1)
+
+
+def test_a_file_of_ptx_is_checked_from_python_at_once(tmp_path: Path):
+    file = written(tmp_path, ARRIVES, block=".reqntid 64")
+    assert str(tileas.check(file).verdict) == str(tileas.check(Path(file), function="k").verdict) == "safe"
+    assert str(tileas.check(KERNELS / "store_ring.sm_90a.ptx", trip_counts=[0, 1]).verdict) == "safe"
+    with pytest.raises(InputError, match="is no kernel here"):
+        tileas.check(file, function="other")
+
+
+def test_a_number_that_is_given_is_one_of_elements(tmp_path: Path):
+    loop = (
+        "ld.param.u32 %r1, [n]; add.s32 %r2, %r1, 63; shr.s32 %r3, %r2, 31; shr.u32 %r4, %r3, 26; "
+        "add.s32 %r5, %r2, %r4; shr.s32 %r6, %r5, 6; mov.b32 %r7, 0; bra T; L: bar.sync 1; add.s32 %r7, %r7, 1;"
+        "T: setp.lt.s32 %p1, %r7, %r6; @%p1 bra L;"
+    )
+    file = written(tmp_path, loop)
+    assert "p0 is 64 times p0_tiles" in str(tileas.check(file, trip_counts=[2]))
+    assert "p0_tiles" not in str(tileas.check(file, {"p0": 100}))
+
+
+def test_a_timeline_is_drawn_of_ptx(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    out = tmp_path / "ring.svg"
+    status = main(["timeline", str(KERNELS / "store_ring.sm_90a.ptx"), "--trip-count", "3", "-o", str(out)])
+    assert status == 0
+    assert out.read_text().startswith("<svg")
+    assert "cycles" in capsys.readouterr().out
+
+
+def test_numbers_of_ptx_are_refused_in_one_line(capsys: pytest.CaptureFixture[str]):
+    assert main(["run", str(KERNELS / "store_ring.sm_90a.ptx")]) == 2
+    errors = capsys.readouterr().err
+    assert errors.count("\n") == 1
+    assert "this is PTX, of which numbers are not read" in errors
+
+
+@pytest.mark.parametrize("block", [".reqntid 2048", ".reqntid 64, 32"])
+def test_a_block_that_no_chip_has_is_refused(block: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    status, _, errors = said(capsys, written(tmp_path, ARRIVES, block=block))
+    assert (status, errors.count("\n")) == (2, 1)
+    assert "a block has at most 1,024 threads, not 2,048" in errors

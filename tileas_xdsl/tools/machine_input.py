@@ -136,10 +136,20 @@ class Input:
     """What its source states of its arguments."""
 
 
-def read_input(path: str, *, allow_unregistered: bool = False) -> Input:
-    """The module in the file `path`. Raises `InputError`, and `OSError` where the file cannot be read."""
+def read_input(path: str, *, allow_unregistered: bool = False, arguments: argparse.Namespace | None = None) -> Input:
+    """
+    The module in the file `path`. Of PTX the `arguments` say what a launch has to say; without them it is refused.
+    Raises `InputError`, and `OSError` where the file cannot be read.
+    """
     name = "<stdin>" if path == STDIN else path
     text = read_text(path)
+    if is_ptx(path, text):
+        if arguments is None:
+            raise InputError(
+                [f"{name}: error: this is PTX, of which numbers are not read; use tileas check or timeline"]
+            )
+        module = module_of_ptx(text, path, options_of(arguments), asked_function(arguments))
+        return Input(module, Source(name, text), public_functions(module)[0] if arguments.function else None)
     module = parse_module(text, name, full_context(allow_unregistered=allow_unregistered))
     return Input(module, Source(name, text))
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation, Region
 
-from tileas_xdsl.checker.verdict.deciding import report_undrained
+from tileas_xdsl.checker.verdict.deciding import report_at_end_of
 from tileas_xdsl.checker.verdict.long_loops import TurnsOfLoops
 from tileas_xdsl.checker.verdict.loop_bounds import bounding_arguments
 from tileas_xdsl.checker.verdict.report import Finding
@@ -38,6 +38,7 @@ from tileas_xdsl.tools.machine_input import (
     read_input,
 )
 from tileas_xdsl.tools.output_files import write_text
+from tileas_xdsl.tools.ptx import add_launch
 from tileas_xdsl.tools.rendering import LABEL, findings_lines, write_lines
 from tileas_xdsl.tools.time_limit import TIMEOUT, add_timeout
 from tileas_xdsl.tools.times import add_target, chosen_target, stated_target
@@ -63,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_run_arguments(parser)
     parser.add_argument("--width", type=int, metavar="PX", help="width of an SVG (default: as the bars need)")
+    add_launch(parser)
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
@@ -92,9 +94,9 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     write = _writer(arguments.out, arguments.width, arguments.view)
     target, trip_count = chosen_target(arguments), chosen_trip_count(arguments)
-    given = read_input(arguments.file)
+    given = read_input(arguments.file, arguments=arguments)
     with machine_errors(given.source):
-        function, body = find_function(given.module, asked_function(arguments))
+        function, body = find_function(given.module, given.function or asked_function(arguments))
         values = run_values(body, arguments.arg, trip_count)
         stated = target or stated_target(function)
         timed = timed_run_of(
@@ -226,7 +228,7 @@ def timed_run_of(
     has_arrays = any(np.ndim(value) > 0 for value in values.values())
 
     def simulated(*, with_data: bool) -> TimedRun:
-        checks, observer = [report_undrained], observed_by()
+        checks, observer = [report_at_end_of(function)], observed_by()
         return simulate(
             module,
             name,

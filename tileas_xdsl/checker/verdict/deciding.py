@@ -202,7 +202,7 @@ class Subject:
 
     def execute(self, machine: Machine, scalars: Mapping[str, int]) -> None:
         """Execute the function on `machine` to its end, and perform all work that is still in flight then."""
-        machine.at_end.append(report_undrained_of_kernel if _is_entry(self.op) else report_undrained)
+        machine.at_end.append(report_at_end_of(self.op))
         arguments = self.prepare(machine, scalars)
         self._to_the_end(machine, lambda: execute(machine, self.op, arguments))
 
@@ -446,6 +446,11 @@ class _Inquest:
 def _is_entry(function: Operation) -> bool:
     interface = FunctionOpInterface.of(function)
     return interface is not None and interface.is_entry
+
+
+def report_at_end_of(function: Operation) -> Callable[[Agent], None]:
+    """What reports works that are under way when `function` ends, or the grid with it."""
+    return report_undrained_of_kernel if _is_entry(function) else report_undrained
 
 
 def report_undrained(first: Agent) -> None:

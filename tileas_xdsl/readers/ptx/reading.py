@@ -45,7 +45,7 @@ from tileas_xdsl.readers.ptx.lowering import Lowered, lower
 from tileas_xdsl.readers.ptx.parser import parse
 from tileas_xdsl.readers.ptx.quotients import restore_quotients
 from tileas_xdsl.readers.ptx.resolving import resolve
-from tileas_xdsl.readers.ptx.slicing import Slice, slice_of
+from tileas_xdsl.readers.ptx.slicing import MOST_THREADS, Slice, slice_of
 from tileas_xdsl.readers.ptx.ssa import to_values
 from tileas_xdsl.readers.ptx.sums import count_tiles, restore_remainders
 from tileas_xdsl.readers.ptx.syntax import Extents, Function, Instruction, Module, Place, PtxError, Symbols
@@ -192,6 +192,8 @@ class _Kernel:
             raise PtxError(self.kernel.line, f"the kernel is compiled for blocks of {written} threads (.reqntid)")
         said = own or self.launch.block
         if said is not None:
+            if prod(said) > MOST_THREADS:
+                raise PtxError(self.kernel.line, f"a block has at most {MOST_THREADS:,} threads, not {prod(said):,}")
             return said
         most = self.kernel.most_threads
         if most is None:
