@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from time import process_time
 
 import pytest
 
@@ -239,3 +240,24 @@ def test_a_block_that_no_chip_has_is_refused(block: str, tmp_path: Path, capsys:
     status, _, errors = said(capsys, written(tmp_path, ARRIVES, block=block))
     assert (status, errors.count("\n")) == (2, 1)
     assert "a block has at most 1,024 threads, not 2,048" in errors
+
+
+def test_of_many_kernels_one_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file = tmp_path / "k.ptx"
+    head, _, kernel = text_of("bar.sync 0;").partition(".visible")
+    file.write_text(head + "".join(f".visible{kernel.replace('entry k', f'entry k{number}')}" for number in range(65)))
+    status, _, errors = said(capsys, str(file))
+    assert (status, errors.count("\n")) == (2, 1)
+    assert "there are 65 kernels, and at most 64 are read at once; name one by --function: k0, k1" in errors
+    assert said(capsys, str(file), "--function", "k64")[0] == 0
+
+
+@pytest.mark.parametrize("line", ["x y z;\n", "x", " add.s32 %r1, %r1, 1;\n"])
+def test_twenty_megabytes_have_an_answer(line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """Of a text that never ends, or that is none."""
+    file = tmp_path / "k.ptx"
+    file.write_text(text_of("bar.sync 0;")[:-30] + line * (20_000_000 // len(line)))
+    began = process_time()
+    status, _, errors = said(capsys, str(file))
+    assert (status, errors.count("\n")) == (2, 1)
+    assert process_time() - began < 60

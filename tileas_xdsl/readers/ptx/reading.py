@@ -96,6 +96,8 @@ Launches = Callable[[Function], Launch]
 GLOBAL_BYTES = 1 << 31
 """Of the objects that stand for global memory."""
 MOST_NAMES = 5
+MOST_KERNELS = 64
+"""That are read at once: a file of 20 MB is to have an answer within a minute."""
 OF_CLUSTERS = re.compile(r"%cluster_|\bmapa\b")
 
 
@@ -148,6 +150,13 @@ def _asked(module: Module, function: str | None) -> Sequence[Function]:
     if not kernels:
         raise PtxError(None, "there is no kernel: no '.entry' with a body")
     if function is None:
+        if len(kernels) > MOST_KERNELS:
+            names = ", ".join(kernel.name[:60] for kernel in kernels[:MOST_NAMES])
+            raise PtxError(
+                None,
+                f"there are {len(kernels)} kernels, and at most {MOST_KERNELS} are read at once; name one by "
+                f"--function: {names}, ..",
+            )
         return kernels
     exact = [kernel for kernel in kernels if kernel.name == function]
     found = exact or [kernel for kernel in kernels if function in kernel.name]
