@@ -350,3 +350,10 @@ def enclosing_function(op: Operation) -> Operation | None:
 def functions_in(module: Operation) -> list[Operation]:
     """Every function in `module`, in program order."""
     return [op for op in module.walk() if FunctionOpInterface.of(op) is not None]
+
+
+def end_of(block: Block) -> Operation:
+    """The terminator of `block`, which has one."""
+    last = block.last_op
+    assert last is not None
+    return last

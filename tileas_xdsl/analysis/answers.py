@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.traits import is_side_effect_free
 
+from tileas_xdsl.analysis.value_flow import handed_on_by
 from tileas_xdsl.dialects.nvvm.mbarrier import MBarrierTryWaitParityOp, WaitOp
 from tileas_xdsl.dialects.nvvm.thread import NanosleepOp
 
@@ -76,14 +77,12 @@ def _spins(test: WaitOp, condition: Operation) -> bool:
     values of the first.
     """
     loop = test.parent_op()
-    if not isinstance(condition, scf.ConditionOp) or not isinstance(loop, scf.WhileOp):
+    if not isinstance(loop, scf.WhileOp):
         return False
     before, after = _only_block(loop.before_region.blocks), _only_block(loop.after_region.blocks)
-    if before is None or after is None or condition.parent is not before:
+    if before is None or after is None or condition is not before.last_op:
         return False
-    handed_on = all(value is argument for value, argument in zip(condition.args, before.args, strict=False)) and len(
-        condition.args
-    ) == len(before.args)
+    handed_on = list(handed_on_by(condition)) == list(before.args)
     last = after.last_op
     handed_back = last is not None and list(last.operands) == list(after.args)
     others = [op for op in before.ops if op not in (test, condition)] + [op for op in after.ops if op is not last]

@@ -30,6 +30,7 @@ from tileas_xdsl.dialects.upstream_models.integers import (
     computes,
     integer_function,
 )
+from tileas_xdsl.interfaces import end_of
 
 
 def constant_integer(value: SSAValue) -> int | None:
@@ -314,8 +315,7 @@ class LoopIndices:
             return None
         if not isinstance(value.type, IndexType | IntegerType):
             return None
-        terminator = self.loop.body.block.last_op
-        assert terminator is not None
+        terminator = end_of(self.loop.body.block)
         following = terminator.operands[value.index - 1].owner
         if not computes(following, Function.SUM, Function.DIFFERENCE):
             return None

@@ -22,6 +22,8 @@ from enum import Enum, auto
 from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
+from tileas_xdsl.interfaces import end_of
+
 
 class OriginKind(Enum):
     """Where a value of the body comes from."""
@@ -51,8 +53,7 @@ class LoopValues:
     def __init__(self, loop: scf.ForOp) -> None:
         self.loop = loop
         self.block: Block = loop.body.block
-        terminator = self.block.last_op
-        assert isinstance(terminator, scf.YieldOp)
+        terminator = end_of(self.block)
         self.ops: tuple[Operation, ...] = tuple(op for op in self.block.ops if op is not terminator)
         self.position: dict[Operation, int] = {op: index for index, op in enumerate(self.ops)}
         self.yielded: Sequence[SSAValue] = tuple(terminator.operands)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from xdsl.dialects import scf
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, SSAValue, Use
 
 from tileas_xdsl.analysis.memory.objects import memory_sources
+from tileas_xdsl.analysis.value_flow import carried_to
 from tileas_xdsl.dialects.nv_tileas.classified import ConsumeOp, ProduceOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ConsumeOneAsyncOp,
@@ -26,7 +26,6 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
 )
 from tileas_xdsl.dialects.nv_tileas.tokens import ToAsyncOp, TokenToAsyncOp
 from tileas_xdsl.dialects.nv_tileas.types import is_token
-from tileas_xdsl.interfaces import LoopLikeOpInterface
 
 
 @dataclass(frozen=True)
@@ -97,19 +96,5 @@ def _carried(user: Operation, index: int) -> Iterable[SSAValue]:
     match user:
         case TokenToAsyncOp() | ToAsyncOp() | ConsumerReadOp() | ConsumeOneAsyncOp() | ProducerWriteOp():
             return [result for result in user.results if is_token(result.type)]
-        case scf.YieldOp():
-            return _through_yield(user, index)
-        case scf.ForOp() if index >= 3:
-            return [user.results[index - 3], user.body.block.args[index - 2]]
         case _:
-            return ()
-
-
-def _through_yield(terminator: Operation, index: int) -> Iterable[SSAValue]:
-    parent = terminator.parent_op()
-    if parent is None or index >= len(parent.results):
-        return ()
-    loop = LoopLikeOpInterface.of(parent)
-    if loop is None:
-        return [parent.results[index]]
-    return [parent.results[index], loop.carried_arguments[index]]
+            return carried_to(Use(user, index)) or ()

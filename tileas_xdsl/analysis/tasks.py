@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from xdsl.ir import Block, Operation, SSAValue
 
 from tileas_xdsl.dialects.async_ import GroupType
-from tileas_xdsl.interfaces import AsyncOpInterface, AsyncRegionOpInterface
+from tileas_xdsl.interfaces import AsyncOpInterface, AsyncRegionOpInterface, end_of
 
 
 @dataclass
@@ -49,8 +49,7 @@ class TokenTask:
     @property
     def yielded(self) -> list[SSAValue]:
         """The values that the body yields, one for each result but the token."""
-        terminator = self.body.last_op
-        assert terminator is not None
+        terminator = end_of(self.body)
         return list(terminator.operands)[: len(self.op.results) - 1]
 
 

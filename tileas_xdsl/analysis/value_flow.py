@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from xdsl.dialects import arith, cf, scf
-from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue, Use
+from xdsl.dialects import arith, cf, llvm, scf
+from xdsl.ir import BlockArgument, Operation, OpResult, Region, SSAValue, Use
 
-from tileas_xdsl.interfaces import AgentLikeOpInterface
+from tileas_xdsl.interfaces import AgentLikeOpInterface, end_of
 
 
 def carried_to(use: Use) -> Sequence[SSAValue] | None:
@@ -41,6 +41,30 @@ def carried_to(use: Use) -> Sequence[SSAValue] | None:
             return None
 
 
+def hands_on(op: Operation) -> bool:
+    """Whether `op` ends a body of structured control flow by handing its operands to the op around."""
+    return isinstance(op, scf.YieldOp)
+
+
+def handed_on_by(terminator: Operation) -> Sequence[SSAValue]:
+    """The operands that `terminator` hands on: all but the condition of a `while` loop."""
+    return terminator.operands[1 if isinstance(terminator, scf.ConditionOp) else 0 :]
+
+
+def condition_of(op: Operation) -> SSAValue | None:
+    """What decides in which region or block control goes on behind `op`; None where nothing does."""
+    match op:
+        case scf.WhileOp():
+            last = op.before_region.blocks[-1].last_op
+            return None if last is None else condition_of(last)
+        case scf.ConditionOp():
+            return op.condition
+        case scf.IfOp() | cf.ConditionalBranchOp() | llvm.CondBrOp():
+            return op.cond
+        case _:
+            return None
+
+
 def _yielded_to(terminator: scf.YieldOp, index: int) -> Sequence[SSAValue] | None:
     match terminator.parent_op():
         case scf.ForOp() as loop:
@@ -59,9 +83,15 @@ def names_behind(use: Use) -> Sequence[SSAValue] | None:
     agents = AgentLikeOpInterface.of(op)
     if agents is None or not agents.hands_operands_in:
         return carried_to(use)
-    entries = [region.first_block for region in op.regions]
-    places = [(entry, use.index + len(entry.args) - len(op.operands)) for entry in entries if entry is not None]
-    return [entry.args[place] for entry, place in places if 0 <= place < len(entry.args)]
+    pairs = [pair for region in op.regions for pair in captures_of(op, region)]
+    return [argument for place, argument in pairs if place == use.index]
+
+
+def captures_of(agents: Operation, region: Region) -> list[tuple[int, BlockArgument]]:
+    """(number of an operand, argument of `region` that stands for it): they are the last arguments, if any are."""
+    arguments: Sequence[BlockArgument] = region.blocks[0].args if region.blocks else ()
+    first = len(arguments) - len(agents.operands)
+    return [(place, arguments[first + place]) for place in range(len(agents.operands)) if first + place >= 0]
 
 
 def handed_by(value: SSAValue) -> list[tuple[SSAValue, Operation]] | None:
@@ -76,8 +106,7 @@ def handed_by(value: SSAValue) -> list[tuple[SSAValue, Operation]] | None:
         return [(end.operands[number], end) for end in ends if end is not None]
     if not isinstance(loop, scf.ForOp) or number < 0:
         return None
-    end = loop.body.block.last_op
-    assert end is not None
+    end = end_of(loop.body.block)
     return [(loop.iter_args[number], loop), (end.operands[number], end)]
 
 

@@ -25,6 +25,7 @@ from tileas_xdsl.analysis.forward_flow.client import (
     State,
 )
 from tileas_xdsl.analysis.induction import static_trip_count
+from tileas_xdsl.analysis.value_flow import handed_on_by
 from tileas_xdsl.dialects.async_queue import QueueScope
 from tileas_xdsl.interfaces import AgentLikeOpInterface, AsyncRegionOpInterface, FunctionOpInterface
 
@@ -60,9 +61,7 @@ class _Exit(Generic[State]):
     @property
     def values(self) -> Sequence[SSAValue]:
         """The operands of the terminator."""
-        if self.terminator is None:
-            return ()
-        return self.terminator.operands[1 if isinstance(self.terminator, scf.ConditionOp) else 0 :]
+        return () if self.terminator is None else handed_on_by(self.terminator)
 
 
 class _Driver(Generic[State]):

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
+from tileas_xdsl.analysis.value_flow import condition_of
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.dialects.extensions.llvm_accesses import ordering_of
 
@@ -44,7 +45,7 @@ def is_atomic(op: Operation) -> bool:
 
 def decides_by_atomic(op: Operation) -> bool:
     """Whether the condition of `op`, a loop or a branch, is computed from what an atomic access has found."""
-    condition = _condition_of(op)
+    condition = condition_of(op)
     found: list[SSAValue] = [] if condition is None else [condition]
     for value in found:
         owner = value.owner
@@ -78,10 +79,10 @@ def spin_of(access: Operation) -> Spin | None:
         return None
     computing = (op for op in block.ops if op is not last and op_name(op) not in IDLE)
     behind = tuple(op for op in computing if access.is_before_in_block(op))
-    if isinstance(last, scf.ConditionOp):
-        loop = last.parent_op()
-        is_spin = isinstance(loop, scf.WhileOp) and not loop.arguments and _does_nothing(loop.after_region.block)
-        return Spin(behind, last.condition, goes_on_if=True) if is_spin else None
+    loop, asked = block.parent_op(), condition_of(last)
+    if isinstance(loop, scf.WhileOp) and asked is not None and block.parent is loop.before_region:
+        is_spin = not loop.arguments and _does_nothing(loop.after_region.block)
+        return Spin(behind, asked, goes_on_if=True) if is_spin else None
     if isinstance(last, cf.ConditionalBranchOp | llvm.CondBrOp) and not block.args:
         for target, goes_on_if in ((last.then_block, True), (last.else_block, False)):
             if _comes_back(target, block):
@@ -129,16 +130,3 @@ def _comes_back(target: Block, block: Block) -> bool:
     last = target.last_op
     leads_back = isinstance(last, cf.BranchOp | llvm.BrOp) and last.successor is block
     return leads_back and not target.args and _does_nothing(target)
-
-
-def _condition_of(op: Operation) -> SSAValue | None:
-    match op:
-        case scf.WhileOp():
-            last = op.before_region.blocks[-1].last_op
-            return last.condition if isinstance(last, scf.ConditionOp) else None
-        case scf.ConditionOp():
-            return op.condition
-        case scf.IfOp() | cf.ConditionalBranchOp() | llvm.CondBrOp():
-            return op.cond
-        case _:
-            return None

@@ -26,7 +26,13 @@ from tileas_xdsl.analysis.memory.effects import EffectReader, has_no_effects
 from tileas_xdsl.dialects.tiles.traits import AddsInPlace, LeadsToOperand
 from tileas_xdsl.dialects.tiles.types import residency_of
 from tileas_xdsl.dialects.upstream_models import shown_operand
-from tileas_xdsl.interfaces import AllocationOpInterface, EffectResource, FunctionOpInterface, LoopLikeOpInterface
+from tileas_xdsl.interfaces import (
+    AllocationOpInterface,
+    EffectResource,
+    FunctionOpInterface,
+    LoopLikeOpInterface,
+    end_of,
+)
 
 
 class ObjectKind(Enum):
@@ -177,8 +183,7 @@ def memory_sources(value: SSAValue) -> Sequence[SSAValue] | None:
             last_ops = [region.block.last_op for region in op.regions if region.blocks]
             return [last.operands[value.index] for last in last_ops if last is not None]
         case scf.ForOp() as op:
-            last = op.body.block.last_op
-            assert last is not None
+            last = end_of(op.body.block)
             return (op.iter_args[value.index], last.operands[value.index])
         case op:
             viewed = viewed_operand(op)

@@ -16,6 +16,9 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, ShapedType, VectorTyp
 from xdsl.ir import Operation, OpResult, SSAValue, Use
 from xdsl.traits import is_side_effect_free
 
+from tileas_xdsl.analysis.value_flow import hands_on
+from tileas_xdsl.interfaces import end_of
+
 LESS = frozenset({"slt", "ult"})
 
 
@@ -65,8 +68,7 @@ def _is_choice(use: Use) -> bool:
 
 def _only_accesses(branch: scf.IfOp) -> bool:
     """Whether a branch does nothing but access memory, and gives nothing but data."""
-    taken = branch.true_region.block.last_op
-    if branch.results and not (isinstance(taken, scf.YieldOp) and all(map(_is_data, taken.operands))):
+    if branch.results and not all(map(_is_data, end_of(branch.true_region.block).operands)):
         return False
     return all(_is_access(op) for region in branch.regions for block in region.blocks for op in block.ops)
 
@@ -97,7 +99,7 @@ ACCESSES = READS | {"llvm.store", "memref.store", "vector.store"}
 
 
 def _is_access(op: Operation) -> bool:
-    if isinstance(op, scf.YieldOp) or op.name in ACCESSES:
+    if hands_on(op) or op.name in ACCESSES:
         return True
     if op.name in UPDATES:
         return not any(result.uses for result in op.results)

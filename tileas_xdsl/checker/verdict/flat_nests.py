@@ -48,7 +48,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.analysis.value_flow import behind_captures
 from tileas_xdsl.checker.decisions.origins import Origin, origin_of
-from tileas_xdsl.interfaces import AgentLikeOpInterface
+from tileas_xdsl.interfaces import AgentLikeOpInterface, end_of
 from tileas_xdsl.machine.arguments import argument_at, find_function
 
 NumberType = IndexType | IntegerType[Any, Any]
@@ -141,7 +141,7 @@ def _count_instead(product: _Product) -> None:
     Rewriter.erase_op(product.op)
     steps, counted = _carrying(steps, total)
     step = arith.AddiOp(counted, one)
-    Rewriter.insert_op(step, InsertPoint.before(_yield_of(steps)))
+    Rewriter.insert_op(step, InsertPoint.before(end_of(steps.body.block)))
     _hand_on(steps, step.result)
     _hand_on(tiles, steps.results[-1])
 
@@ -160,7 +160,7 @@ def _only_counting(product: _Product) -> scf.ForOp:
     kind = cast("NumberType", product.count.type)
     zero, one = (arith.ConstantOp(IntegerAttr(number, kind)) for number in (0, 1))
     loop = scf.ForOp(zero, product.count, one, [], Region(Block([scf.YieldOp()], arg_types=[kind])))
-    Rewriter.insert_op([zero, one, loop], InsertPoint.before(_yield_of(product.tiles)))
+    Rewriter.insert_op([zero, one, loop], InsertPoint.before(end_of(product.tiles.body.block)))
     return loop
 
 
@@ -179,14 +179,8 @@ def _carrying(loop: scf.ForOp, first: SSAValue) -> tuple[scf.ForOp, SSAValue]:
 
 
 def _hand_on(loop: scf.ForOp, value: SSAValue) -> None:
-    end = _yield_of(loop)
-    Rewriter.replace_op(end, scf.YieldOp(*end.operands, value))
-
-
-def _yield_of(loop: scf.ForOp) -> scf.YieldOp:
-    end = loop.body.block.last_op
-    assert isinstance(end, scf.YieldOp)
-    return end
+    end = end_of(loop.body.block)
+    end.operands = [*end.operands, value]
 
 
 @dataclass(frozen=True)
@@ -272,8 +266,7 @@ def _holds_only(tiles: scf.ForOp, ops: set[Operation]) -> bool:
 
 def _hands_on(tiles: scf.ForOp, steps: scf.ForOp) -> bool:
     """Whether what the steps carry is what the tiles carry."""
-    end = tiles.body.block.last_op
-    assert end is not None
+    end = end_of(tiles.body.block)
     return tuple(steps.iter_args) == tuple(tiles.body.block.args[1:]) and tuple(end.operands) == tuple(steps.results)
 
 

@@ -33,6 +33,7 @@ from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import Block, Operation, SSAValue, Use
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from tileas_xdsl.analysis.value_flow import names_behind
 from tileas_xdsl.checker.proof.steps import positions_that_may_move
 from tileas_xdsl.dialects.triton.partitions import WarpSpecializePartitionsOp
 from tileas_xdsl.dialects.triton.tt import ReturnOp
@@ -93,20 +94,8 @@ def numbers_reached(use: Use) -> Iterator[SSAValue]:
 
 
 def _reached(use: Use) -> Iterator[SSAValue]:
-    op, index = use.operation, use.index
-    around = op.parent_op()
-    if isinstance(op, scf.ForOp):
-        yield from (
-            (op.body.block.args[index - BOUNDS + 1], op.results[index - BOUNDS]) if index >= BOUNDS else op.results
-        )
-    elif isinstance(op, scf.YieldOp) and isinstance(around, scf.ForOp):
-        yield from (around.body.block.args[index + 1], around.results[index])
-    elif isinstance(op, scf.YieldOp) and isinstance(around, scf.IfOp):
-        yield around.results[index]
-    elif isinstance(op, WarpSpecializePartitionsOp):
-        yield from (region.blocks[0].args[index] for region in op.regions)
-    else:
-        yield from op.results
+    names = names_behind(use)
+    yield from use.operation.results if names is None else names
 
 
 def is_number(value: SSAValue) -> bool:

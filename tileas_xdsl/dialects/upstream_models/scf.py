@@ -8,7 +8,7 @@ from xdsl.dialects import scf
 from xdsl.ir import BlockArgument, Region, SSAValue
 
 from tileas_xdsl.dialects.upstream_models import accesses, touches_nothing
-from tileas_xdsl.interfaces import LoopLikeOpInterface
+from tileas_xdsl.interfaces import LoopLikeOpInterface, end_of
 
 accesses(scf.ExecuteRegionOp)(touches_nothing)
 
@@ -32,6 +32,5 @@ class _ForLoop(LoopLikeOpInterface):
 
     @property
     def yielded_values(self) -> Sequence[SSAValue]:
-        last = self.op.body.block.last_op
-        assert last is not None
+        last = end_of(self.op.body.block)
         return last.operands

@@ -23,6 +23,11 @@ OpT = TypeVar("OpT", bound=Operation)
 FactT = TypeVar("FactT")
 
 
+def bound(block: Block, values: Sequence[Any]) -> dict[SSAValue, Any]:
+    """What the arguments of `block` are where it begins with `values`."""
+    return dict(zip(block.args, values, strict=True))
+
+
 @dataclass(eq=False)
 class Code:
     """The ops of a program, with what is known of them."""

@@ -26,7 +26,7 @@ from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from tileas_xdsl.machine.core.agents import Agent, Step
-from tileas_xdsl.machine.core.code import per_op
+from tileas_xdsl.machine.core.code import bound, per_op
 from tileas_xdsl.machine.core.meaning import Kind, control, pure, terminators
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.recording import Deferred
@@ -263,7 +263,7 @@ def _sweep(agent: Agent, op: Operation, nest: Nest, contents: Sequence[Any]) -> 
 def _run_body(agent: Agent, block: Block, arguments: Sequence[Array], point: Sequence[Any]) -> tuple[Array, ...]:
     """Run pure ops on arrays; a scalar from outside counts as an array of rank 0."""
     values = agent.activation.values
-    values.update(zip(block.args, arguments, strict=True))
+    values.update(bound(block, arguments))
     agent.part(IterationPoint).indices = point
     for step in agent.prepared(block):
         operands = [_array(step.op, values[operand], operand.type) for operand in step.operands]

@@ -29,6 +29,7 @@ from typing import Any
 from xdsl.dialects import llvm, scf, ub
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
+from tileas_xdsl.analysis.value_flow import hands_on
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.dialects.extensions.unsigned_for import UnsignedForOp
 from tileas_xdsl.dialects.nvvm.wgmma import WgmmaMmaAsyncOp
@@ -166,7 +167,7 @@ class _Question:
 
     def _is_handed_on_late(self, region: Region, number: int) -> bool:
         end = region.block.last_op
-        return isinstance(end, scf.YieldOp) and self.is_late(end.operands[number], end)
+        return end is not None and hands_on(end) and self.is_late(end.operands[number], end)
 
 
 class RegistersInFlight(LateValue):

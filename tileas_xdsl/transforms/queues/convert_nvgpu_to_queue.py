@@ -47,7 +47,7 @@ from tileas_xdsl.dialects.nvgpu import (
     DeviceAsyncWaitOp,
 )
 from tileas_xdsl.interfaces import functions_in
-from tileas_xdsl.transforms.rewriting.structure import CARRIERS, remove_values
+from tileas_xdsl.transforms.rewriting.structure import CARRIERS, ending, remove_values
 
 
 @dataclass
@@ -199,8 +199,8 @@ def _filled_moves(copy: DeviceAsyncCopyOp, kind: Attribute, elements: int) -> li
         target, target_ops = _shifted(copy.dst_indices, offset.result, number)
         load = memref.LoadOp.get(copy.src, source)
         zero = _zero(kind)
-        loaded = Region(Block([*source_ops, load, scf.YieldOp(load.res)]))
-        branch = scf.IfOp(inside.result, [kind], loaded, Region(Block([zero, scf.YieldOp(zero.result)])))
+        loaded = Region(ending([*source_ops, load], load.res))
+        branch = scf.IfOp(inside.result, [kind], loaded, Region(ending([zero], zero.result)))
         store = memref.StoreOp.get(branch.results[0], copy.dst, target)
         ops += [offset, inside, branch, *target_ops, store]
     return ops

@@ -34,6 +34,7 @@ from tileas_xdsl.analysis.induction import constant_integer, static_trip_count
 from tileas_xdsl.analysis.value_range import ValueRanges
 from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.async_queue import BlockOp, CommitOp, QueueScope, ScopeOp, WaitOp
+from tileas_xdsl.interfaces import end_of
 from tileas_xdsl.transforms.queues.followable_queues import dissolve, functions_with_queues, require_followable
 from tileas_xdsl.transforms.rewriting.index_arithmetic import IndexBuilder
 from tileas_xdsl.transforms.rewriting.structure import carry_through
@@ -337,8 +338,7 @@ class _Rewriter:
             if is_loop:
                 inner |= {queue: CommitNumber(value) for queue, value in zip(carried, entering, strict=True)}
             self._ops(list(block.ops)[:-1], inner)
-            end = block.last_op
-            assert end is not None
+            end = end_of(block)
             return [self._value(queue, inner[queue], end) for queue in carried]
 
         behind = {queue: self._behind(op, queue, turns[queue], rates.get(queue)) for queue in known}

@@ -19,13 +19,14 @@ The rewrite says what happens in a block: given the values that enter it, it ret
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from xdsl.dialects import arith, cf, scf
-from xdsl.ir import Block, Operation, SSAValue, Use
+from xdsl.ir import Attribute, Block, Operation, SSAValue, Use
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.value_flow import carried_to
+from tileas_xdsl.interfaces import end_of
 
 Body = Callable[[Block, Sequence[SSAValue]], Sequence[SSAValue]]
 """Rewrites a block of the op: values that enter -> values that leave, defined in front of the terminator."""
@@ -37,11 +38,19 @@ Names = str | Sequence[str | None] | None
 
 def loop_over(first: SSAValue, end: SSAValue, step: SSAValue, ops: Sequence[Operation]) -> scf.ForOp:
     """A counted loop that carries nothing, with `ops` for its body, which leave their block; it stands nowhere yet."""
-    body = Block(arg_types=[first.type])
     for op in ops:
         op.detach()
-    body.add_ops([*ops, scf.YieldOp()])
-    return scf.ForOp(first, end, step, [], body)
+    return scf.ForOp(first, end, step, [], ending(ops, arg_types=[first.type]))
+
+
+def yielding(values: Iterable[SSAValue]) -> Operation:
+    """What hands `values` to the op around."""
+    return scf.YieldOp(*values)
+
+
+def ending(ops: Sequence[Operation] = (), *values: SSAValue, arg_types: Sequence[Attribute] = ()) -> Block:
+    """A body of structured control flow: `ops`, and behind them what hands `values` to the op around."""
+    return Block([*ops, yielding(values)], arg_types=arg_types)
 
 
 def carry_through(op: Operation, entering: Sequence[SSAValue], body: Body, names: Names = None) -> list[SSAValue]:
@@ -53,14 +62,13 @@ def carry_through(op: Operation, entering: Sequence[SSAValue], body: Body, names
     other ops enter each block with `entering` as it is, and all their blocks leave values of the same types.
     """
     if isinstance(op, scf.IfOp) and op.false_region.first_block is None:
-        op.false_region.add_block(Block([scf.YieldOp()]))
+        op.false_region.add_block(ending())
     is_loop = isinstance(op, scf.ForOp | scf.WhileOp)
     leaving: Sequence[SSAValue] = entering
     for region in op.regions:
         block = region.block
         leaving = body(block, _arguments(block, leaving, names) if is_loop else entering)
-        terminator = block.last_op
-        assert terminator is not None, "blocks of structured control flow have terminators"
+        terminator = end_of(block)
         terminator.operands = [*terminator.operands, *leaving]
     inits = entering if is_loop else ()
     rebuilt = type(op).create(

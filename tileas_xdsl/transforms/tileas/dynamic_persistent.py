@@ -47,7 +47,7 @@ from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp
 from tileas_xdsl.dialects.nv_tileas.control import AsyncCancelNextProgramIdOp, CancelNextProgramIdOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp, CreateIteratorOp, CreatePipelineOp, IncIterOp
 from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType, is_ownership_token, is_stage
-from tileas_xdsl.interfaces import AgentLikeOpInterface, FunctionOpInterface, functions_in
+from tileas_xdsl.interfaces import AgentLikeOpInterface, FunctionOpInterface, end_of, functions_in
 
 ALREADY = "Kernel is already dynamic persistent"
 """TileAS' own text, byte for byte (docs/verbatim.md)."""
@@ -121,8 +121,7 @@ def plans_for(function: Operation) -> list[Plan]:
     if len(view.function_body.blocks) != 1:
         refuse(function, "has branches between blocks", "write its control flow with scf")
     block = view.function_body.block
-    last = block.last_op
-    assert last is not None
+    last = end_of(block)
     if last.operands:
         refuse(last, "returns values, and a persistent kernel computes many programs", "store what a program computes")
     for op in ops:

@@ -20,16 +20,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from xdsl.dialects import scf
 from xdsl.ir import Attribute, Operation, SSAValue, Use
 from xdsl.rewriter import Rewriter
+from xdsl.traits import IsTerminator
 
-from tileas_xdsl.analysis.value_flow import carried_to
+from tileas_xdsl.analysis.value_flow import names_behind
 from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.nv_tileas.classified import RegionOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import IncIterOp, PipelineYieldOp
 from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType
-from tileas_xdsl.interfaces import AgentLikeOpInterface
+from tileas_xdsl.transforms.rewriting.structure import CARRIERS
 
 DISAGREEMENT = "branch arms must yield matching pipeline iterator types"
 """TileAS' own text, byte for byte (docs/verbatim.md)."""
@@ -86,26 +86,15 @@ def _flows_to(use: Use) -> Iterable[SSAValue]:
             return op.results
         case PipelineYieldOp() if isinstance(parent := op.parent_op(), RegionOp):
             return parent.value_results[index : index + 1]
-        case _ if AgentLikeOpInterface.of(op) is not None:
-            return _captured_as(op, index)
         case _:
-            return carried_to(use) or ()
-
-
-def _captured_as(agents: Operation, index: int) -> Iterable[SSAValue]:
-    """The block argument for operand `index` in each agent region that has arguments for the operands."""
-    for region in agents.regions:
-        arguments = () if region.first_block is None else region.first_block.args
-        numbered = len(arguments) - len(agents.operands)
-        if numbered in (0, 1):
-            yield arguments[index + numbered]
+            return names_behind(use) or ()
 
 
 def _refuse_disagreement(meeting_point: Operation) -> None:
     """Name the branch or loop rather than its terminator."""
-    op = meeting_point.parent_op() if isinstance(meeting_point, scf.YieldOp | scf.ConditionOp) else meeting_point
+    around = meeting_point.parent_op()
     refuse(
-        op if op is not None else meeting_point,
+        around if isinstance(around, CARRIERS) and meeting_point.has_trait(IsTerminator) else meeting_point,
         DISAGREEMENT,
         "make both iterators with one type: the same payload and the same depth",
         verbatim=True,

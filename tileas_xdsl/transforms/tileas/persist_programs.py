@@ -42,7 +42,7 @@ from tileas_xdsl.analysis.memory.program_axes import TileAxis, program_axes
 from tileas_xdsl.backend.launch import PERSISTENT
 from tileas_xdsl.dialects.array_numbers import NAME, NUMBER
 from tileas_xdsl.dialects.nv_tileaa.control import GetNumProgramsOp, GetProgramIdOp
-from tileas_xdsl.interfaces import AgentLikeOpInterface
+from tileas_xdsl.interfaces import AgentLikeOpInterface, end_of
 from tileas_xdsl.transforms.rewriting.grid_order import Coordinates, in_groups, in_order
 from tileas_xdsl.transforms.rewriting.structure import loop_over
 
@@ -106,8 +106,7 @@ def _axes_of(function: func.FuncOp) -> Sequence[TileAxis | None]:
 
 def _persist(function: func.FuncOp, axes: Sequence[TileAxis | None], rows: int) -> None:
     block = function.body.block
-    ending = block.last_op
-    assert ending is not None
+    ending = end_of(block)
     inside = [op for op in block.ops if op is not ending and not isinstance(op, arith.ConstantOp)]
     one = arith.ConstantOp(IntegerAttr(1, INDEX))
     first, step = GetProgramIdOp(0, INDEX), GetNumProgramsOp(0, INDEX)

@@ -35,7 +35,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from tileas_xdsl.diagnostics import op_name, remark
 from tileas_xdsl.dialects.nv_tileas.layout import form_of, linear_layout
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
-from tileas_xdsl.interfaces import functions_in
+from tileas_xdsl.interfaces import end_of, functions_in
 from tileas_xdsl.layouts.forms import LayoutForm
 from tileas_xdsl.transforms.tileas.layout_rules import (
     EXPANSIONS,
@@ -167,8 +167,7 @@ def _carry_in_another_layout(function: Operation) -> bool:
 def _layout_inside(loop: scf.ForOp, number: int) -> LayoutForm | None:
     """The fragment in which a carried tile is yielded, and used by some op, where it is carried in another layout."""
     argument = loop.body.block.args[number + 1]
-    last = loop.body.block.last_op
-    assert last is not None
+    last = end_of(loop.body.block)
     yielded = _movable(last.operands[number].owner)
     if yielded is None or is_fragment(in_registers(argument)):
         return None
@@ -191,8 +190,7 @@ def _carry(loop: scf.ForOp, number: int, form: LayoutForm) -> None:
     before = loop.results[number].type
     loop.operands[3 + number] = converted(loop, loop.iter_args[number], form)
     block = loop.body.block
-    last = block.last_op
-    assert last is not None
+    last = end_of(block)
     last.operands[number] = converted(last, last.operands[number], form)
     argument = Rewriter.replace_value_with_new_type(block.args[number + 1], with_form(before, form))
     back = ConvertLayoutOp(argument, before)

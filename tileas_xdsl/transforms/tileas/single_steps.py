@@ -33,6 +33,7 @@ from xdsl.ir import Operation, SSAValue, Use
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from tileas_xdsl.analysis.value_flow import hands_on
 from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ConsumeOneOp,
     ConsumerReleaseOp,
@@ -133,7 +134,7 @@ def _handed_on(use: Use) -> Sequence[SSAValue] | None:
         return op.results
     if isinstance(op, scf.ForOp) and use.index > 2:
         return op.body.block.args[use.index - 2], op.results[use.index - 3]
-    if not isinstance(op, scf.YieldOp) or not isinstance(around, scf.IfOp | scf.ForOp):
+    if not hands_on(op) or not isinstance(around, scf.IfOp | scf.ForOp):
         return None
     carried = [around.body.block.args[use.index + 1]] if isinstance(around, scf.ForOp) else []
     return around.results[use.index], *carried

@@ -32,7 +32,7 @@ from tileas_xdsl.analysis.memory.effects import stated_effects
 from tileas_xdsl.analysis.tasks import TokenTask, task_of
 from tileas_xdsl.analysis.token_uses import refuse_untraceable_tokens
 from tileas_xdsl.dialects.async_ import ValueType
-from tileas_xdsl.interfaces import AsyncOpInterface, functions_in
+from tileas_xdsl.interfaces import AsyncOpInterface, end_of, functions_in
 
 
 @dataclass
@@ -216,8 +216,7 @@ def apply_split(split: Split) -> None:
     task, waiters = split.task, _waiters(split.task)
     used = {op: _used_by(task, op) for op in dict.fromkeys(use.operation for use in task.token.uses) if op in waiters}
     yielded = task.yielded
-    terminator = task.body.last_op
-    assert terminator is not None
+    terminator = end_of(task.body)
     Rewriter.erase_op(terminator)
     brings: dict[SSAValue, SSAValue] = {}
     """A value of the body -> the token of the part that computes it."""
@@ -245,13 +244,13 @@ def _make(
     task: TokenTask, part: RegionPart, yielded: Sequence[SSAValue], promises: dict[SSAValue, SSAValue]
 ) -> SSAValue:
     """The task of one part, which takes over the results of `task` that it computes; returns its token."""
-    given = {argument: promise for argument, promise in zip(task.body.args, task.promises, strict=True)}
-    given |= {value: promises[value] for value in part.needs}
-    body = Block(arg_types=[value.type for value in given])
+    needed = {argument: promise for promise, argument in task.regional.async_region_arguments(0)}
+    needed |= {value: promises[value] for value in part.needs}
+    body = Block(arg_types=[value.type for value in needed])
     for op in part.ops:
         op.detach()
         body.add_op(op)
-    for value, argument in zip(given, body.args, strict=True):
+    for value, argument in zip(needed, body.args, strict=True):
         argument.name_hint = value.name_hint
         value.replace_uses_with_if(argument, lambda use: _is_in_block(use.operation, body))
     returned = [(v, r) for v, r in zip(yielded, task.op.results[1:], strict=True) if v in part.gives]
@@ -259,7 +258,7 @@ def _make(
     passed_on = [value for value in part.passes if value not in promised]
     outputs = [(value, result.type) for value, result in returned]
     outputs += [(value, ValueType(value.type)) for value in passed_on]
-    new = task.regional.task_like_this(task.dependencies, list(given.values()), body, outputs, [])
+    new = task.regional.task_like_this(task.dependencies, list(needed.values()), body, outputs, [])
     assert new is not None
     new.attributes.update(task.op.attributes)
     Rewriter.insert_op(new, InsertPoint.before(task.op))

@@ -14,6 +14,7 @@ from xdsl.ir import Block, SSAValue
 from tileas_xdsl.dialects.cuda_tile.base import TileIROp
 from tileas_xdsl.dialects.cuda_tile.ops import OPS
 from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.code import bound
 from tileas_xdsl.machine.core.meaning import control
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
@@ -27,7 +28,7 @@ def _number(op: TileIROp, name: str) -> int:
 
 def combined(agent: Agent, block: Block, arguments: Sequence[Any]) -> list[Any]:
     """What the region of a reduction yields for `arguments`, which may be tiles in place of scalars."""
-    values: dict[SSAValue, Any] = dict(zip(block.args, arguments, strict=True))
+    values = bound(block, arguments)
 
     def value_of(operand: SSAValue) -> Any:
         if operand not in values:

@@ -23,6 +23,7 @@ from itertools import groupby
 from xdsl.dialects import arith, scf
 from xdsl.ir import Attribute, Block, SSAValue
 
+from tileas_xdsl.interfaces import end_of
 from tileas_xdsl.scheduling.timetable import Section
 from tileas_xdsl.transforms.loops.loop_expander.hooks import ExpansionHooks, IterationRef, OpCopy
 from tileas_xdsl.transforms.loops.loop_expander.plan import (
@@ -36,6 +37,7 @@ from tileas_xdsl.transforms.loops.loop_expander.plan import (
 )
 from tileas_xdsl.transforms.loops.loop_expander.scalars import Scalar, Scalars, Site
 from tileas_xdsl.transforms.loops.loop_expander.streams import Stream
+from tileas_xdsl.transforms.rewriting.structure import yielding
 
 History = dict[tuple[Stream, int], SSAValue]
 
@@ -175,7 +177,7 @@ class Phases:
             inside[stream, -age] = argument
         self._emit_copies(section, slot, inside)
         self._rotate(section, Iteration(Section.KERNEL, lead), 0, inside)
-        section.site.insert(scf.YieldOp(*(inside[stream, 1 - age] for stream, age in carried)))
+        section.site.insert(yielding(inside[stream, 1 - age] for stream, age in carried))
         self.kernel = self._make_loop(starts, body)
         return {(stream, -age): result for (stream, age), result in zip(carried, self.kernel.res, strict=True)}
 
@@ -262,8 +264,7 @@ class Phases:
 
     def _rotate(self, section: _OpenSection, iteration: Iteration, slot: int, history: History) -> None:
         """At the end of a slot the arguments that no op makes move on; `iteration` is the one of stage 0."""
-        terminator = self.loop.body.block.last_op
-        assert terminator is not None
+        terminator = end_of(self.loop.body.block)
         yielded = terminator.operands
         moved: History = {}
         for stream in self._rotating.values():
@@ -336,11 +337,11 @@ class Phases:
     def _close_guard(self, site: Site, condition: SSAValue, body: Site, merge: _Merge) -> History:
         """Wrap `body` in an `scf.if`. Returns what its results are, under the keys of `merge`."""
         taken, missing = merge.columns
-        body.insert(scf.YieldOp(*taken))
+        body.insert(yielding(taken))
         otherwise: list[Block] = []
         if missing:
             other = self._site()
-            other.insert(scf.YieldOp(*missing))
+            other.insert(yielding(missing))
             otherwise.append(other.block)
         guard = scf.IfOp(condition, [value.type for value in taken], [body.block], otherwise or None)
         site.insert(guard)

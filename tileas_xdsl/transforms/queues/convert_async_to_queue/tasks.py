@@ -30,7 +30,13 @@ from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.async_ import AddToGroupOp, CreateGroupOp, GroupType, ValueType
 from tileas_xdsl.dialects.async_queue import CommitOp, QueueScope, WaitOp
 from tileas_xdsl.dialects.async_region import CopyOp
-from tileas_xdsl.interfaces import AgentLikeOpInterface, AsyncOpInterface, AsyncRegionOpInterface, FunctionOpInterface
+from tileas_xdsl.interfaces import (
+    AgentLikeOpInterface,
+    AsyncOpInterface,
+    AsyncRegionOpInterface,
+    FunctionOpInterface,
+    end_of,
+)
 from tileas_xdsl.transforms.queues.convert_async_to_queue.bodies import verify_body
 from tileas_xdsl.transforms.rewriting.structure import CARRIERS
 
@@ -293,8 +299,7 @@ def work_of(task: Operation) -> list[Operation]:
     if type(task) in COPIES:
         return [COPIES[type(task)](task)]
     block = task.regions[0].block
-    terminator = block.last_op
-    assert terminator is not None
+    terminator = end_of(block)
     Rewriter.erase_op(terminator)
     ops = list(block.ops)
     for op in ops:

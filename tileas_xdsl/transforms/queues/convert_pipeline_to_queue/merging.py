@@ -15,12 +15,13 @@ from tileas_xdsl.analysis.backward_slice import backward_slice
 from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.dialects.async_queue import CommitOp, ScopeOp, WaitOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import CreatePipelineOp, IncIterOp, ProduceOneOp
+from tileas_xdsl.interfaces import end_of
 from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.slots import SlotBuffers, in_registers
 from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.tile_turns import Tile, give_back
 from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.turn_numbers import iterators_of, names_of
 from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.two_agents import Crossing, TwoAgents, bounds_of
 from tileas_xdsl.transforms.rewriting.index_arithmetic import IndexBuilder
-from tileas_xdsl.transforms.rewriting.structure import remove_values
+from tileas_xdsl.transforms.rewriting.structure import ending, remove_values
 
 
 class Merging:
@@ -78,11 +79,10 @@ class Merging:
         """Commit a group for iteration `at`: its transfer, or nothing where the loop is over."""
         upper = bounds_of(self.plan.fill)[1]
         condition = self.numbers.computed(arith.CmpiOp(at, upper, "slt"), anchor)
-        body = Block([scf.YieldOp()])
+        body = ending()
         branch = scf.IfOp(condition, [], Region(body))
         self.numbers.insert(CommitOp(queue, Region(Block([branch]))), anchor)
-        end = body.last_op
-        assert end is not None
+        end = end_of(body)
         renamed: dict[SSAValue, SSAValue] = {self.plan.fill.body.block.args[0]: at}
         for op in self._needed_for(crossing):
             body.insert_op_before(op.clone(renamed), end)

@@ -51,7 +51,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ProducerWriteOp,
 )
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
-from tileas_xdsl.interfaces import AgentLikeOpInterface, AsyncRegionOpInterface, enclosing_function
+from tileas_xdsl.interfaces import AgentLikeOpInterface, AsyncRegionOpInterface, enclosing_function, end_of
 from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.full_stages import FullStages
 from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.slots import SlotBuffers
 from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.tile_turns import (
@@ -180,8 +180,7 @@ class OneAgent:
     def _require_plain_body(self, op: RegionOp) -> None:
         if op.is_abstract:
             refuse(op, "does not say how its data moves", "give it a body")
-        last = op.body.block.last_op
-        assert last is not None
+        last = end_of(op.body.block)
         if op.body.block.args or last.operands:
             refuse(
                 op, "moves tiles through the slot in a body that does more", "put and take tiles in turns of their own"
@@ -259,8 +258,7 @@ def _hands_over_tiles(op: ProduceOneOp | ConsumeOneOp) -> bool:
 
 def _body(op: RegionOp) -> Region:
     """The body of `op` without its terminator, taken out of it."""
-    last = op.body.block.last_op
-    assert last is not None
+    last = end_of(op.body.block)
     Rewriter.erase_op(last)
     return op.detach_region(op.body) if op.body.block.first_op is not None else Region()
 

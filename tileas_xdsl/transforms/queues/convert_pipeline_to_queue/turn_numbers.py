@@ -27,6 +27,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ProduceOneOp,
 )
 from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType
+from tileas_xdsl.interfaces import end_of
 
 Turn = ProduceOneOp | ConsumeOneOp
 Current = dict[SSAValue, "SSAValue | None"]
@@ -108,8 +109,7 @@ class TurnNumbers:
         """What is next after `loop`. Raises `RefusedError` unless an iteration hands on what is next."""
         if not isinstance(loop, scf.ForOp):
             return before
-        last = loop.body.block.last_op
-        assert last is not None
+        last = end_of(loop.body.block)
         behind = dict(before)
         for end, iterator in before.items():
             place = _place(iterator, loop.iter_args)

@@ -45,6 +45,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ProduceOneOp,
 )
 from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType
+from tileas_xdsl.interfaces import end_of
 from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.tile_turns import TileGet, TilePut, get_of, put_of
 from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.turn_numbers import counts_iterations, require_known_uses
 
@@ -259,8 +260,7 @@ def _is_stepped_iterator(stage: SSAValue, end: SSAValue, loop: scf.ForOp) -> boo
     if not isinstance(stage, BlockArgument) or stage.owner is not loop.body.block:
         return False
     start = loop.iter_args[stage.index - 1].owner
-    last = loop.body.block.last_op
-    assert last is not None
+    last = end_of(loop.body.block)
     following = last.operands[stage.index - 1].owner
     is_start = isinstance(start, CreateIteratorOp) and start.pipeline is end
     return is_start and isinstance(following, IncIterOp) and following.iterator is stage

@@ -23,6 +23,7 @@ from xdsl.rewriter import Rewriter
 from tileas_xdsl.analysis.in_flight import LEGS, UNBOUNDED, InFlight, ancestors
 from tileas_xdsl.dialects.async_ import AwaitOp, ExecuteOp, YieldOp
 from tileas_xdsl.dialects.async_queue import BlockOp, CommitOp, ScopeOp, WaitOp
+from tileas_xdsl.interfaces import end_of
 from tileas_xdsl.transforms.queues.followable_queues import dissolve
 from tileas_xdsl.transforms.rewriting.index_arithmetic import IndexBuilder
 from tileas_xdsl.transforms.rewriting.structure import carry_through
@@ -224,8 +225,7 @@ class TokenRewriter:
         form = self._form(queue, commit)
 
         def arm(block: Block, _entering: Sequence[SSAValue]) -> list[SSAValue]:
-            end = block.last_op
-            assert end is not None
+            end = end_of(block)
             is_first = block.parent is branch.true_region
             left = self.emit.pushed(window, token, form, end) if is_first else self.emit.conformed(window, form, end)
             return left.values
@@ -279,8 +279,7 @@ class TokenRewriter:
                 inner = {queue: window.narrowed(at_entry[queue]) for queue, window in inner.items()}
                 inner_members += entering[-1:] if issues else ()
             self._ops(list(block.ops)[:-1], inner, inner_members)
-            end = block.last_op
-            assert end is not None
+            end = end_of(block)
             leaving = self._values_of(inner, forms, end)
             return [*leaving, self.emit.joined(inner_members, end, "group")] if issues else leaving
 

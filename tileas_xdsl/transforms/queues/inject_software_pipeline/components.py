@@ -36,6 +36,7 @@ from xdsl.traits import ConstantLike
 from tileas_xdsl.analysis.dependence import Placement
 from tileas_xdsl.analysis.memory.effects import has_no_effects
 from tileas_xdsl.analysis.static_views import as_view, buffer_behind, uses_by_any_name, views_behind
+from tileas_xdsl.analysis.value_flow import hands_on
 from tileas_xdsl.diagnostics import location_of, op_name, refuse
 from tileas_xdsl.dialects.async_queue import BlockOp, CommitOp, WaitOp
 from tileas_xdsl.dialects.async_queue_annotations import Annotations
@@ -159,7 +160,7 @@ def _is_plumbing(op: Operation) -> bool:
     """
     Whether `op` may stand between components: a scalar, a view, an allocation, its deallocation, or the `scf.yield`.
     """
-    return isinstance(op, memref.AllocOp | scf.YieldOp) or _is_brought(op) or _is_own_deallocation(op)
+    return isinstance(op, memref.AllocOp) or hands_on(op) or _is_brought(op) or _is_own_deallocation(op)
 
 
 def _check_statements(body: Block) -> None:

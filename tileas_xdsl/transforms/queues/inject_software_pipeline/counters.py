@@ -28,6 +28,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.dialects.async_queue import BlockOp, QueueScope, WaitOp
+from tileas_xdsl.interfaces import end_of
 from tileas_xdsl.transforms.queues.inject_software_pipeline.own_commits import commits_in, commits_of
 from tileas_xdsl.transforms.rewriting.structure import carry_through
 
@@ -108,8 +109,7 @@ def _total_of(block: Block, queue: int) -> SSAValue:
 
 def _at_the_end(block: Block) -> InsertPoint:
     """The insertion point in front of the terminator of `block`."""
-    terminator = block.last_op
-    assert terminator is not None
+    terminator = end_of(block)
     return InsertPoint.before(terminator)
 
 

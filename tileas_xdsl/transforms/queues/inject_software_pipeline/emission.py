@@ -26,6 +26,7 @@ from tileas_xdsl.analysis.dependence import DependenceGraph, Placement
 from tileas_xdsl.analysis.induction import constant_integer, static_trip_count
 from tileas_xdsl.dialects.async_queue import BlockOp, CommitOp, ScopeOp, WaitOp
 from tileas_xdsl.dialects.async_queue_annotations import erase_annotations
+from tileas_xdsl.interfaces import end_of
 from tileas_xdsl.scheduling.async_pipeline.waits import CountedWait
 from tileas_xdsl.scheduling.timetable import Section
 from tileas_xdsl.transforms.loops.loop_expander import Expansion, expand_loop
@@ -96,8 +97,7 @@ def _make_units(plan: PipelinePlan) -> dict[Operation, Placement]:
     slot.
     """
     placements: dict[Operation, Placement] = {}
-    terminator = plan.body.loop.body.block.last_op
-    assert terminator is not None
+    terminator = end_of(plan.body.loop.body.block)
     for place, members in enumerate(plan.units):
         blocks = [plan.body.components[member] for member in members]
         for block in blocks:
@@ -115,8 +115,7 @@ def _body_of(expansion: Expansion) -> tuple[Operation, ...]:
     if kernel is None or static_trip_count(kernel) != 1:
         return (kernel,) if kernel is not None else ()
     inside = kernel.body.block
-    terminator = inside.last_op
-    assert terminator is not None
+    terminator = end_of(inside)
     Rewriter.erase_op(terminator)
     ops = tuple(inside.ops)
     Rewriter.inline_block(inside, InsertPoint.before(kernel), [kernel.lb])

@@ -34,8 +34,10 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import is_side_effect_free, is_speculatable
 
 from tileas_xdsl.analysis.induction import constant_integer
+from tileas_xdsl.analysis.value_flow import hands_on
 from tileas_xdsl.dialects.async_queue import ScopeOp
 from tileas_xdsl.dialects.upstream_models.integers import Function, computes
+from tileas_xdsl.interfaces import end_of
 from tileas_xdsl.transforms.queues.queue_lowering.buffers import (
     GENERIC,
     GLOBAL,
@@ -179,7 +181,7 @@ def _loaded_in_branch(branch: scf.IfOp) -> tuple[Operation, SSAValue, Operation]
     loaded, zero = _yielded(then), _yielded(otherwise)
     if not isinstance(loaded.owner, memref.LoadOp | vector.LoadOp) or not _is_zero(zero):
         return None
-    others = [op for op in (*then.ops, *otherwise.ops) if op is not loaded.owner and not isinstance(op, scf.YieldOp)]
+    others = [op for op in (*then.ops, *otherwise.ops) if op is not loaded.owner and not hands_on(op)]
     if loaded.owner.parent is not then or not all(map(_may_run_anyway, others)):
         return None
     return loaded.owner, branch.cond, branch
@@ -199,8 +201,7 @@ def _may_run_anyway(op: Operation) -> bool:
 
 
 def _yielded(block: Block) -> SSAValue:
-    last = block.last_op
-    assert last is not None
+    last = end_of(block)
     return last.operands[0]
 
 

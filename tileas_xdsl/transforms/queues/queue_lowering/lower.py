@@ -19,7 +19,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from tileas_xdsl.analysis.windows import called_functions, function_name
 from tileas_xdsl.diagnostics import remark
 from tileas_xdsl.dialects.async_queue import CommitOp, QueueScope, WaitOp
-from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
+from tileas_xdsl.interfaces import FunctionOpInterface, end_of, functions_in
 from tileas_xdsl.transforms.queues.queue_lowering.addresses import Pointers
 from tileas_xdsl.transforms.queues.queue_lowering.barriers import carry_out_barriers, plan_barriers
 from tileas_xdsl.transforms.queues.queue_lowering.buffers import BASE_ALIGNMENT, SHARED, memref_type, space_of
@@ -27,6 +27,7 @@ from tileas_xdsl.transforms.queues.queue_lowering.copies import Copy, Element
 from tileas_xdsl.transforms.queues.queue_lowering.peel import find_peeling, peel
 from tileas_xdsl.transforms.queues.queue_lowering.plan import LoweringPlan, Note, plan_lowering
 from tileas_xdsl.transforms.queues.queue_lowering.target import QueueTarget
+from tileas_xdsl.transforms.rewriting.structure import ending
 
 
 def make_shared_memory_static(module: ModuleOp) -> None:
@@ -128,11 +129,10 @@ def _emit_tile(copy: Copy, target: QueueTarget, pointers: Pointers) -> None:
         if extent == step:
             indices.append(zero)
             continue
-        end = scf.YieldOp()
-        body = Block([end], arg_types=[IndexType()])
+        body = ending(arg_types=[IndexType()])
         builder.insert(scf.ForOp(zero, _index(extent, builder), _index(step, builder), (), body))
         indices.append(body.args[0])
-        anchor = end
+        anchor = end_of(body)
     source, to = (Element(whole.buffer, tuple(indices), whole.size) for whole in (copy.source, copy.target))
     target.emit_copy(Copy(anchor, anchor, source, to), pointers)
 

@@ -17,6 +17,7 @@ from xdsl.dialects import arith, memref, scf, vector
 from xdsl.ir import Operation, SSAValue
 
 from tileas_xdsl.analysis.induction import constant_integer, static_trip_count
+from tileas_xdsl.analysis.value_flow import hands_on
 from tileas_xdsl.dialects.async_queue import ScopeOp
 from tileas_xdsl.transforms.queues.queue_lowering.buffers import element_bytes, extent, may_overlap, strides_and_offset
 from tileas_xdsl.transforms.queues.queue_lowering.copies import Copy, Element, element_of, touches_nothing
@@ -29,7 +30,7 @@ def order_matters(scope: ScopeOp, copies: Sequence[Copy]) -> str | None:
     """Why the copies of a scope cannot be performed in any order, after everything else in it; None where they can."""
     copied = {op for copy in copies for op in (copy.load, copy.store)}
     for op in scope.body.walk():
-        if op in copied or isinstance(op, scf.ForOp | scf.IfOp | scf.YieldOp) or touches_nothing(op):
+        if op in copied or isinstance(op, scf.ForOp | scf.IfOp) or hands_on(op) or touches_nothing(op):
             continue
         touched = element_of(op)
         if touched is None:

@@ -25,6 +25,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.hints import isa
 
 from tileas_xdsl.analysis.induction import constant_integer, static_trip_count
+from tileas_xdsl.analysis.value_flow import hands_on
 from tileas_xdsl.analysis.value_range import Range, ValueRanges
 from tileas_xdsl.dialects.async_queue import WaitOp
 
@@ -89,7 +90,7 @@ def peel(peeling: Peeling) -> None:
         copies: dict[SSAValue, SSAValue] = dict(zip(arguments, carried, strict=True))
         copies[variable] = _constant(first + turn * step, loop)
         for op in loop.body.block.ops:
-            if isinstance(op, scf.YieldOp):
+            if hands_on(op):
                 carried = [copies.get(value, value) for value in op.operands]
                 continue
             copy = op.clone(copies)

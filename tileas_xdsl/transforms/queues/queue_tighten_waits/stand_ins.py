@@ -25,6 +25,7 @@ from xdsl.utils.hints import isa
 from tileas_xdsl.analysis.buffer_touches import touches_of
 from tileas_xdsl.analysis.captures import captured_values
 from tileas_xdsl.analysis.memory.effects import stated_effects
+from tileas_xdsl.analysis.value_flow import hands_on
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.dialects.async_queue import CommitOp, QueueScope, WaitOp
 from tileas_xdsl.interfaces import FunctionOpInterface, enclosing_function
@@ -100,7 +101,7 @@ def run_both_branches(op: scf.IfOp | scf.IndexSwitchOp, number: int) -> Operatio
         store.operands = [unknown, *store.operands[1:]]
     for region in op.regions:
         for inner in list(region.block.ops) if region.blocks else ():
-            if isinstance(inner, scf.YieldOp):
+            if hands_on(inner):
                 Rewriter.erase_op(inner)
                 continue
             inner.detach()

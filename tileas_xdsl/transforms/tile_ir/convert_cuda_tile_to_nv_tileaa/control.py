@@ -23,6 +23,7 @@ from tileas_xdsl.dialects.cuda_tile.ops import OPS
 from tileas_xdsl.dialects.cuda_tile.types import TokenType
 from tileas_xdsl.dialects.extensions.scf import extended
 from tileas_xdsl.dialects.nv_tileaa.control import AssertOp, GetNumProgramsOp, GetProgramIdOp, PrintOp
+from tileas_xdsl.interfaces import end_of
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.state import CONVERT, INDEX, Conversion, converts
 
 extended(scf.Scf)
@@ -104,8 +105,7 @@ def _leaving(to: Conversion, op: TileIROp, end: End) -> list[SSAValue]:
     condition = to.value(op.operands[0])
     regions = [_region(to, lambda place=place: branch(place)) for place in (0, 1)]
     to.current = op
-    last = regions[0].block.last_op
-    assert last is not None
+    last = end_of(regions[0].block)
     made = scf.IfOp(condition, [value.type for value in last.operands], regions[0], regions[1])
     to.add(made)
     return list(made.results)

@@ -53,6 +53,7 @@ from tileas_xdsl.dialects.nv_tileas.tokens import (
     TokenToAsyncOp,
 )
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType, PipelineIteratorType, is_token
+from tileas_xdsl.interfaces import end_of
 from tileas_xdsl.transforms.rewriting.structure import carry_through
 from tileas_xdsl.transforms.tileas.materialize_async.classify import payload_of
 from tileas_xdsl.transforms.tileas.materialize_async.plan import TOKEN_ITER_IDX, CommitPlan, LoopPlan
@@ -278,8 +279,7 @@ class _LoopRewriter:
     def _carry_token(self) -> scf.ForOp:
         """Carry the newest token of the iteration out of the loop, and wait for it there."""
         old = self.plan.loop
-        terminator = self.body.last_op
-        assert terminator is not None
+        terminator = end_of(self.body)
         newest: Operation | None = terminator.prev_op
         while newest is not None and newest not in self.tokens:
             newest = newest.prev_op

@@ -44,7 +44,7 @@ from tileas_xdsl.diagnostics import (
 from tileas_xdsl.dialects.nv_tileas.agents import warp_budget
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ConsumeOp, ProduceOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp, ConsumerReadOp, CreatePipelineOp, ProducerWriteOp
-from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
+from tileas_xdsl.interfaces import FunctionOpInterface, end_of, functions_in
 from tileas_xdsl.layouts.distributed import WARP
 from tileas_xdsl.scheduling.agent_rings import NotInStepError
 from tileas_xdsl.scheduling.op_times import memory_space, tile_bytes
@@ -470,8 +470,7 @@ def _carry_out(plan: _Plan, block: Block, fold: bool) -> None:
         num_warps=plan.warps.warps,
     )
     switch.location = first_step.location
-    last = block.last_op
-    assert last is not None
+    last = end_of(block)
     Rewriter.insert_op(switch, InsertPoint.before(last))
     for op in reversed(found.inside):
         Rewriter.erase_op(op)

@@ -38,6 +38,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.dialects.tiles.traits import is_view
+from tileas_xdsl.interfaces import end_of
 from tileas_xdsl.scheduling.op_times import memory_space, tile_bytes
 from tileas_xdsl.transforms.tileas.materialize_schedule.warps import NoPartitionError
 
@@ -119,8 +120,7 @@ def _users(value: OpResult, block: Block, ops: set[Operation]) -> list[Operation
             node = node.parent_op()
         if node is not None and node in ops:
             found[node] = None
-    last = block.last_op
-    assert last is not None
+    last = end_of(block)
     return list(found) or [last]
 
 

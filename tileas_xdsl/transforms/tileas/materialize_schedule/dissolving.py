@@ -41,7 +41,8 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, FutureWaitOp, TokenToAsyncOp
 from tileas_xdsl.dialects.nv_tileas.types import is_token
 from tileas_xdsl.dialects.tiles.traits import Synchronizes
-from tileas_xdsl.interfaces import FunctionOpInterface
+from tileas_xdsl.interfaces import FunctionOpInterface, end_of
+from tileas_xdsl.transforms.rewriting.structure import yielding
 from tileas_xdsl.transforms.tileas.materialize_async.plan import NOT_PIPELINABLE, TOKEN_ITER_IDX
 from tileas_xdsl.transforms.tileas.materialize_schedule.warps import NoPartitionError
 
@@ -190,8 +191,7 @@ def _waits_for_fills(op: Operation, loops: Sequence[scf.ForOp]) -> bool:
         return False
     loop = op.token.owner
     assert isinstance(loop, scf.ForOp)
-    last = loop.body.block.last_op
-    assert last is not None
+    last = end_of(loop.body.block)
     filled = last.operands[loop.results.index(op.token)].owner  # pyright: ignore[reportArgumentType]
     commit = filled.token.owner if isinstance(filled, TokenToAsyncOp) else None
     return isinstance(commit, ProducerCommitOp) and commit.parent_op() is loop
@@ -213,14 +213,13 @@ def _fused(loops: Sequence[scf.ForOp]) -> scf.ForOp:
         new.name_hint = old.name_hint
         old.replace_all_uses_with(new)
     for loop in loops:
-        last = loop.body.block.last_op
-        assert last is not None
+        last = end_of(loop.body.block)
         yielded += last.operands
         for op in list(loop.body.block.ops):
             if op is not last:
                 op.detach()
                 body.add_op(op)
-    body.add_op(scf.YieldOp(*yielded))
+    body.add_op(yielding(yielded))
     fused = scf.ForOp(first.lb, first.ub, first.step, [init for loop in loops for init in loop.iter_args], body)
     fused.location = first.location
     fused.attributes.update(_attributes(loops))

@@ -20,6 +20,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tileas_xdsl.dialects.nv_tileaa.control import IsValidProgramIdOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import CreatePipelineOp
+from tileas_xdsl.interfaces import end_of
 from tileas_xdsl.transforms.loops.persistent_loop import carried_id, is_persistent_loop
 from tileas_xdsl.transforms.tileas.materialize_schedule.crossing import ORDER, Crossing, given, taken
 from tileas_xdsl.transforms.tileas.materialize_schedule.partition import Partition, Share
@@ -144,8 +145,7 @@ class _Extraction:
         return self._finished(branch, copy, kept)
 
     def _body(self, old: Block, block: Block, kept: Sequence[int]) -> None:
-        last = old.last_op
-        assert last is not None
+        last = end_of(old)
         self.copy([op for op in old.ops if op is not last], block)
         self._take(last, block)
         self._order_anew(block)

@@ -25,6 +25,7 @@ from tileas_xdsl.analysis.memory.objects import memory_sources
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import CreateIteratorOp, CreatePipelineOp
+from tileas_xdsl.interfaces import end_of
 from tileas_xdsl.transforms.loops.persistent_loop import carried_id, is_persistent_loop
 from tileas_xdsl.transforms.tileas.materialize_schedule.crossing import Crossing, can_cross, crossing_of
 from tileas_xdsl.transforms.tileas.materialize_schedule.ownership import Ownership, fills, share_out
@@ -243,8 +244,7 @@ class _Needs:
         share.carried.add((op, number))
         self._ask(share, inits_of(op)[number : number + 1])
         for region in arms(op):
-            last = region.block.last_op
-            assert last is not None
+            last = end_of(region.block)
             self._ask(share, [last.operands[number]])
 
     def _is_cut(self, op: Operation) -> bool:

@@ -21,6 +21,7 @@ from xdsl.ir import Operation, Region, SSAValue
 from xdsl.traits import IsTerminator
 
 from tileas_xdsl.analysis.captures import captured_values
+from tileas_xdsl.analysis.value_flow import hands_on
 from tileas_xdsl.dialects.nv_tileaa import compute as nv_tileaa
 from tileas_xdsl.dialects.nv_tileas import compute as nv_tileas
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ConsumeOp
@@ -96,7 +97,7 @@ class ConsumerWork:
     def _follow(self, value: SSAValue) -> None:
         for use in value.uses:
             op = use.operation
-            if isinstance(op, scf.YieldOp) and is_control(loop := op.parent_op()):
+            if hands_on(op) and is_control(loop := op.parent_op()):
                 self._take(_slot_of(loop, use.index))
             elif isinstance(op, scf.ForOp) and use.index >= 3:
                 self._take(_slot_of(op, use.index - 3))

@@ -19,6 +19,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.memory.objects import storage_spaces
+from tileas_xdsl.analysis.value_flow import hands_on
 from tileas_xdsl.dialects.nv_tileaa import compute as nv_tileaa
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp, DotOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReadOp, ConsumerReleaseOp
@@ -26,6 +27,7 @@ from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.dialects.scalars import packed_bits
 from tileas_xdsl.dialects.tiles.traits import names_bytes_of_operand
 from tileas_xdsl.dialects.tiles.types import element_type_of, extents
+from tileas_xdsl.interfaces import end_of
 from tileas_xdsl.targets.machine_model import MachineModel, Products
 from tileas_xdsl.transforms.tileas.materialize_async.uses import uses_in
 
@@ -74,11 +76,10 @@ def adds_in_place(op: nv_tileaa.DotOp | DotOp, loop: scf.ForOp) -> bool:
         return True
     if not isinstance(accumulator, BlockArgument) or owner is not loop.body.block:
         return False
-    last = loop.body.block.last_op
-    assert last is not None
+    last = end_of(loop.body.block)
     init, next_one = loop.iter_args[accumulator.index - 1], last.operands[accumulator.index - 1]
     is_new = isinstance(init.owner, arith.ConstantOp) or len(list(init.uses)) == 1
-    handed_on = [use for use in next_one.uses if isinstance(use.operation, scf.YieldOp)]
+    handed_on = [use for use in next_one.uses if hands_on(use.operation)]
     return is_new and len(handed_on) == 1 and not isinstance(next_one.owner, scf.IfOp | scf.ForOp)
 
 
@@ -88,7 +89,7 @@ def _is_last_use(value: SSAValue, op: Operation) -> bool:
     uses = len(list(value.uses)) - len(others)
     return uses == 1 and all(
         other.parent_block() is op.parent_block()
-        and not isinstance(other, scf.ForOp | scf.IfOp | scf.YieldOp)
+        and not (hands_on(other) or isinstance(other, scf.ForOp | scf.IfOp))
         and other.is_before_in_block(op)
         for other in others
     )
@@ -111,8 +112,7 @@ def _issue(op: nv_tileaa.DotOp | DotOp, loop: scf.ForOp, issued: Container[Opera
     position = {inner: number for number, inner in enumerate(block.ops)}
     readers = [inner for inner in uses_in(block, [product.d]) or [] if not _only_adds(inner, product.d, issued)]
     releases = [release for value in (product.a, product.b) for release in _releases_behind(value, product, position)]
-    last = block.last_op
-    assert last is not None
+    last = end_of(block)
     before = min([*readers, *releases, last], key=lambda inner: position[inner])
     wait = AsyncWaitOp(product.done)
     wait.location = product.location
@@ -125,7 +125,7 @@ def _only_adds(op: Operation, tile: SSAValue, issued: Container[Operation]) -> b
         return all(operand is not tile for operand in (op.a, op.b, *op.extras))
     if isinstance(op, nv_tileaa.DotOp | DotOp):
         return op in issued and op.a is not tile and op.b is not tile
-    return isinstance(op, scf.YieldOp)
+    return hands_on(op)
 
 
 def _releases_behind(value: SSAValue, op: Operation, position: dict[Operation, int]) -> list[Operation]:

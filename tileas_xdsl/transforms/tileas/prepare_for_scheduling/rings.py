@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from tileas_xdsl.analysis.value_flow import hands_on
 from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ConsumeOneAsyncOp,
     ConsumeOneOp,
@@ -30,6 +31,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ProducerCommitOp,
 )
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, FutureWaitOp, ToAsyncOp, TokenToAsyncOp
+from tileas_xdsl.interfaces import end_of
 from tileas_xdsl.transforms.rewriting.structure import carry_through
 from tileas_xdsl.transforms.tileas.compact_stages import (
     SCHEDULE_TAGS,
@@ -135,7 +137,7 @@ def _handshake(stages: Sequence[RingStage]) -> tuple[Operation, ...] | None:
     for release in releases:
         users = [user for result in release.results for user in users_of(result)]
         waits += [user for user in users if isinstance(user, AsyncWaitOp)]
-        if not all(isinstance(user, AsyncWaitOp | scf.YieldOp) for user in users):
+        if not all(isinstance(user, AsyncWaitOp) or hands_on(user) for user in users):
             return None
     return (*waits, *releases, *commits)
 
@@ -157,8 +159,7 @@ def handed_on(
 
 def token_only_ends(loop: scf.ForOp, index: int, dropped: Sequence[Operation]) -> bool:
     """Whether the carried token is made by what goes, read by nothing in the loop, and only awaited behind it."""
-    last = loop.body.block.last_op
-    assert last is not None
+    last = end_of(loop.body.block)
     made = last.operands[index].owner
     awaited = all(isinstance(user, AsyncWaitOp | FutureWaitOp) for user in users_of(loop.results[index]))
     return made in dropped and loop.body.block.args[index + 1].first_use is None and awaited
@@ -174,8 +175,6 @@ def rewrite_rings(plan: RingPlan) -> scf.ForOp:
     payloads = [stage.read.results[0].type for stage in plan.stages]
     for stage, maker in zip(plan.stages, makers, strict=True):
         _rewrite_stage(stage, maker, loop)
-    last = loop.body.block.last_op
-    assert last is not None
     for op in plan.dropped:
         Rewriter.erase_op(op)
     for stage in plan.stages:
@@ -192,8 +191,7 @@ def drop_token(loop: scf.ForOp, index: int) -> scf.ForOp:
     for user in users_of(loop.results[index]):
         Rewriter.erase_op(user)
     gone = {loop.results[index], loop.body.block.args[index + 1]}
-    last = loop.body.block.last_op
-    assert last is not None
+    last = end_of(loop.body.block)
     last.operands = [operand for number, operand in enumerate(last.operands) if number != index]
     loop.operands = [operand for number, operand in enumerate(loop.operands) if number != index + 3]
     del loop.attributes[TOKEN_ITER_IDX]

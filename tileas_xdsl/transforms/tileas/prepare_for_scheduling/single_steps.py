@@ -44,6 +44,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from tileas_xdsl.analysis.value_flow import hands_on
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ConsumeOneOp,
@@ -55,6 +56,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, CopyOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, TokenToAsyncOp
 from tileas_xdsl.dialects.tiles.traits import bytes_of, is_view
+from tileas_xdsl.interfaces import end_of
 from tileas_xdsl.scheduling.agent_rings import is_taken_whole
 from tileas_xdsl.transforms.tileas.compact_stages import (
     CompactTake,
@@ -99,8 +101,7 @@ def _store_outside(tile: SSAValue, op: ProduceOp | ProducerWriteOp) -> CopyOp | 
 
 
 def _last_of(op: ProduceOp | ProducerWriteOp) -> Operation:
-    last = op.body.block.last_op
-    assert last is not None
+    last = end_of(op.body.block)
     return last
 
 
@@ -136,7 +137,7 @@ def plan_filled(loop: scf.ForOp, *, computed_only: bool = False) -> FilledPlan |
     if not left:
         return FilledPlan(loop, commits, dropped, None)
     index = loop.attributes.get(TOKEN_ITER_IDX)
-    if len(left) > 1 or not isinstance(left[0], scf.YieldOp) or not isinstance(index, IntegerAttr):
+    if len(left) > 1 or not hands_on(left[0]) or not isinstance(index, IntegerAttr):
         return None
     if not token_only_ends(loop, index.value.data, made):
         return None
@@ -217,9 +218,9 @@ def plan_taken(loop: scf.ForOp) -> TakenPlan | None:
     dropped = (*waits, *releases)
     if len(waits) == len(users):
         return TakenPlan(loop, stages, dropped, None)
-    if not all(isinstance(user, AsyncWaitOp | scf.YieldOp) for user in users):
+    if not all(isinstance(user, AsyncWaitOp) or hands_on(user) for user in users):
         return None
-    is_only_token = sum(isinstance(user, scf.YieldOp) for user in users) == 1
+    is_only_token = sum(map(hands_on, users)) == 1
     if not is_only_token or not token_only_ends(loop, index.value.data, dropped):
         return None
     return TakenPlan(loop, stages, dropped, index.value.data)

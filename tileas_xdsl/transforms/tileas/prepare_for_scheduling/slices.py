@@ -27,6 +27,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.memory.objects import storage_spaces
+from tileas_xdsl.analysis.value_flow import hands_on
 from tileas_xdsl.diagnostics import op_name, remark
 from tileas_xdsl.dialects.nv_tileaa import compute as nv_tileaa
 from tileas_xdsl.dialects.nv_tileaa import structure as nv_tileaa_structure
@@ -36,6 +37,7 @@ from tileas_xdsl.dialects.nv_tileas import structure as nv_tileas_structure
 from tileas_xdsl.dialects.nv_tileas.slices import ExtractSliceOp, InsertSliceOp
 from tileas_xdsl.dialects.tiles.traits import is_view
 from tileas_xdsl.dialects.tiles.types import extents
+from tileas_xdsl.interfaces import end_of
 from tileas_xdsl.targets.machine_model import MachineModel, Products
 from tileas_xdsl.transforms.rewriting.structure import carry_through
 from tileas_xdsl.transforms.tileas.layout_rules import EXPANSIONS, REDUCTIONS, is_elementwise, new_axis, splat
@@ -161,7 +163,7 @@ class _Search:
         else:
             self._take_op(cast(OpResult, value).op)
         for use in value.uses:
-            if isinstance(use.operation, scf.YieldOp) and use.operation.parent_block() is self.body:
+            if hands_on(use.operation) and use.operation.parent_block() is self.body:
                 self._take_carried(use.index)
             elif use.index in row_operands(use.operation, self.plan.rows) and self._is_here(use.operation):
                 self._take_op(use.operation)
@@ -191,8 +193,7 @@ class _Search:
         if index < 0:
             raise _WholeError(self.loop, "has no form for some of its rows")
         self.plan.carried.append(index)
-        last = self.body.last_op
-        assert last is not None
+        last = end_of(self.body)
         self._take_values([self.body.args[index + 1], last.operands[index]])
 
     def _take_values(self, values: Iterable[SSAValue]) -> None:
@@ -246,8 +247,7 @@ def carry_out(plan: SlicePlan) -> scf.ForOp:
         first, second = (_half_of(op, split, number, halves) for number in range(SUB_TILES))
         Rewriter.insert_op((first, second), InsertPoint.before(op))
         halves[op.results[0]] = (first.results[0], second.results[0])
-    last = body.last_op
-    assert last is not None
+    last = end_of(body)
     for number, index in enumerate(plan.carried):
         last.operands[index], last.operands[plain + number] = halves[last.operands[index]]
     for op in reversed(list(plan.ops)):

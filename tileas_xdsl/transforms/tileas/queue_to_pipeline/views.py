@@ -25,6 +25,7 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, SSAValue, Use
 from xdsl.traits import IsTerminator, get_effects
 
+from tileas_xdsl.analysis.value_flow import carried_to
 from tileas_xdsl.diagnostics import location_of, op_name, refuse
 from tileas_xdsl.dialects.async_queue import ScopeOp
 from tileas_xdsl.dialects.nv_tileaa.control import AssumeOp
@@ -199,10 +200,7 @@ def _behind_terminator(op: Operation, index: int) -> Sequence[SSAValue]:
     if parent is None:
         return ()
     if isinstance(parent, scf.WhileOp):
-        if not isinstance(op, scf.ConditionOp):
-            return parent.before_region.block.args[index : index + 1]
-        position = slice(max(index - 1, 0), index)
-        return (*parent.after_region.block.args[position], *parent.results[position])
+        return carried_to(Use(op, index)) or ()
     loop = LoopLikeOpInterface.of(parent)
     carried = () if loop is None else loop.carried_arguments[index : index + 1]
     return (*carried, *parent.results[index : index + 1])

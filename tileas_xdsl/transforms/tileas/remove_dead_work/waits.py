@@ -37,6 +37,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, CreateNoneOp, FutureWaitOp, TokenToAsyncOp
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
 from tileas_xdsl.dialects.tiles.traits import names_bytes_of_operand
+from tileas_xdsl.interfaces import end_of
 from tileas_xdsl.scheduling.agent_rings import is_taken_whole
 
 Wait = AsyncWaitOp | FutureWaitOp
@@ -227,6 +228,5 @@ def _paths(value: SSAValue) -> list[SSAValue]:
 
 
 def _yielded(block: Block, number: int) -> SSAValue:
-    last = block.last_op
-    assert last is not None, "loops and branches with results end in a yield"
+    last = end_of(block)
     return last.operands[number]

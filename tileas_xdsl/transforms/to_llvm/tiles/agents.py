@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
+from tileas_xdsl.analysis.value_flow import captures_of
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nvvm.registers import SetMaxRegisterOp
 from tileas_xdsl.layouts.distributed import WARP_SIZE
@@ -26,8 +27,8 @@ from tileas_xdsl.transforms.to_llvm.warps import Warps, warps_of_agents
 def _switch(op: AgentSwitchOp, threads: Threads) -> None:
     for region, warps in zip(op.bodies, warps_of_agents(op), strict=True):
         if op.is_isolated:
-            for argument, given in zip(region.block.args, op.arguments, strict=True):
-                threads.lowered[argument] = threads.lowered[given]
+            for place, argument in captures_of(op, region):
+                threads.lowered[argument] = threads.lowered[op.operands[place]]
         body = Block()
         with threads.inside(body):
             ops = list(region.block.ops)

@@ -19,6 +19,7 @@ from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, ViewOp
 from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType, is_ownership_token
 from tileas_xdsl.dialects.nvvm.registers import ThreadIdXOp
 from tileas_xdsl.dialects.tensor_maps import TENSOR_MAP
+from tileas_xdsl.interfaces import end_of
 from tileas_xdsl.layouts.distributed import WARP_SIZE
 from tileas_xdsl.transforms.to_llvm.tiles import tensor_memory
 from tileas_xdsl.transforms.to_llvm.tiles.control import lower_body
@@ -106,8 +107,7 @@ def lowered(function: func.FuncOp, target: str) -> tuple[func.FuncOp, llvm.Globa
             threads.arrays[argument] = array_of(threads, argument)
     lower_body(function.body.block, threads)
     if columns is not None:
-        ending = block.last_op
-        assert ending is not None
+        ending = end_of(block)
         ending.detach()
         tensor_memory.end(threads, columns)
         threads.insert(ending)

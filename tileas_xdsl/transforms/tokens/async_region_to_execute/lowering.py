@@ -246,8 +246,7 @@ class _Lowering:
     def _bind(self, op: RegionOp | LaunchOp, payloads: Payloads) -> dict[SSAValue, SSAValue]:
         """Let the body see what it is given from outside; returns its other arguments, and the promise of each."""
         unwrapped: dict[SSAValue, SSAValue] = {}
-        passed = op.promises if isinstance(op, RegionOp) else op.captures
-        for value, argument in zip(passed, op.body.block.args, strict=True):
+        for value, argument in op.async_region_arguments(0):
             given = payloads.get(value, value)
             if isinstance(given.type, ValueType):
                 unwrapped[argument] = given
