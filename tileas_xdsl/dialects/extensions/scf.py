@@ -304,7 +304,6 @@ def _print_parallel(op: scf.ParallelOp, printer: Printer) -> None:
 # reduce_return and while ----------------------------------------------------------------------------------------------
 
 _parse_while_with_arguments = scf.WhileOp.parse.__func__  # pyright: ignore[reportFunctionMemberAccess]
-_print_while_with_arguments = scf.WhileOp.print
 
 
 def _parse_while(cls: type[Any], parser: Parser) -> Operation:
@@ -326,9 +325,14 @@ def _parse_while(cls: type[Any], parser: Parser) -> Operation:
 
 def _print_while(op: scf.WhileOp, printer: Printer) -> None:
     if op.arguments:
-        _print_while_with_arguments(op, printer)
-        return
-    printer.print_string(" : () -> ")
+        printer.print_string(" ")
+        pairs = zip(op.before_region.block.args, op.arguments, strict=True)
+        with printer.in_parens():
+            printer.print_list(pairs, lambda pair: _print_pair(printer, *pair))
+    printer.print_string(" : ")
+    with printer.in_parens():
+        printer.print_list(op.arguments, lambda value: printer.print_attribute(value.type))
+    printer.print_string(" -> ")
     if len(op.result_types) == 1:
         printer.print_attribute(op.result_types[0])
     else:

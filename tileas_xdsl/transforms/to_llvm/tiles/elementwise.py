@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.dialects import arith, math
@@ -20,7 +21,9 @@ from xdsl.dialects.builtin import (
     VectorType,
     f16,
     f32,
+    i8,
     i16,
+    i32,
 )
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -45,7 +48,7 @@ KEPT: tuple[type[Operation], ...] = (
 """Ops that are the same on a number, a vector of them and a tile."""
 TAKEN_APART: tuple[type[Operation], ...] = (
     *(arith.ExtFOp, arith.TruncFOp, arith.SIToFPOp, arith.UIToFPOp, arith.FPToSIOp, arith.FPToUIOp),
-    *(arith.BitcastOp, arith.CmpfOp),
+    *(arith.BitcastOp, arith.CmpfOp, math.FloorOp, math.CeilOp),
     *(op for op in ops_of_arith(*Function) if op not in KEPT),
 )
 """Ops that are done for each element by itself."""
@@ -219,7 +222,8 @@ def _reread(op: elementwise.BitcastOp, threads: Threads) -> None:
 
 @refusal(elementwise.BitcastOp)
 def _of_addresses(op: elementwise.BitcastOp) -> tuple[str, str] | None:
-    return no_numbers(op)
+    kinds = [getattr(tile_of(value.type), "bits", None) for value in (op.source, op.result)]
+    return None if kinds == [8, 8] else no_numbers(op)
 
 
 @rule(elementwise.FpToFpOp)
@@ -230,7 +234,21 @@ def _converted(op: elementwise.FpToFpOp, threads: Threads) -> None:
     if is_small(op.operands[0].type):
         _widen(op, threads)
         return
+    if is_small(op.result.type):
+        _narrow(op, threads)
+        return
     _each(threads, op, lambda operands, kind: _resized(threads, operands[0], kind), whole=False)
+
+
+def _narrow(op: elementwise.FpToFpOp, threads: Threads) -> None:
+    """Wider floats become ones of 8 bits."""
+    after = cast("TensorType[Attribute]", op.result.type).element_type
+    form = E5M2 if isinstance(after, Float8E5M2Type) else E4M3
+    _each(threads, op, lambda operands, _: narrowed(threads, _single(threads, operands[0]), form), whole=False)
+
+
+def _single(threads: Threads, value: SSAValue) -> SSAValue:
+    return value if value.type == f32 else threads.result(arith.ExtFOp(value, f32))
 
 
 def _resized(threads: Threads, value: SSAValue, kind: Attribute) -> SSAValue:
@@ -244,6 +262,8 @@ def _resized(threads: Threads, value: SSAValue, kind: Attribute) -> SSAValue:
 def _between_equal_widths(op: elementwise.FpToFpOp) -> tuple[str, str] | None:
     kinds = [getattr(tile_of(v.type), "element", v.type) for v in (op.operands[0], op.results[0])]
     before, after = (cast(Any, kind).bitwidth for kind in kinds)
+    if is_small(op.results[0].type) and before in (16, 32) and _is_tile(op.result):
+        return None
     if before == after and kinds[0] != kinds[1]:
         return f"converts {kinds[0]} to {kinds[1]}, neither of which has all numbers of the other", "go through f32"
     return no_numbers(op)
@@ -365,6 +385,56 @@ def _of_e4m3(threads: Threads, bits: SSAValue) -> SSAValue:
 
 def _halfword(threads: Threads, value: int) -> SSAValue:
     return threads.result(arith.ConstantOp(IntegerAttr(value, i16)))
+
+
+@dataclass(frozen=True)
+class SmallForm:
+    """A float of 8 bits: how it is rounded from an f32."""
+
+    mantissa: int
+    """Bits of the mantissa."""
+    bias: int
+    most: int
+    """The bits of the largest number."""
+    beyond: int
+    """What larger numbers, and those that are none, become: no number, or infinity."""
+    none: int
+    """The bits of what is no number."""
+
+
+E4M3 = SmallForm(mantissa=3, bias=7, most=0x7E, beyond=0x7F, none=0x7F)
+E5M2 = SmallForm(mantissa=2, bias=15, most=0x7B, beyond=0x7C, none=0x7E)
+SINGLE_MANTISSA, SINGLE_BIAS, INFINITY_BITS, MAGNITUDE = 23, 127, 0x7F800000, 0x7FFFFFFF
+
+
+def narrowed(threads: Threads, value: SSAValue, form: SmallForm) -> SSAValue:
+    """
+    The byte that an f32 is, rounded to the nearest, of two the even one.
+
+    Bits below the mantissa are rounded as an integer, whose carry goes into the exponent. A number that is subnormal
+    in 8 bits is added to one whose last place is theirs: its mantissa is the rounded number.
+    """
+    compute, number = threads.compute, threads.number
+    bits = cast_bits(threads, value, i32)
+    size = compute(arith.AndIOp, bits, MAGNITUDE)
+    shift = SINGLE_MANTISSA - form.mantissa
+    last = compute(arith.AndIOp, compute(arith.ShRUIOp, size, shift), 1)
+    rounded = compute(arith.AddiOp, compute(arith.AddiOp, size, (1 << shift - 1) - 1), last)
+    normal = compute(arith.ShRUIOp, rounded, shift)
+    normal = compute(arith.SubiOp, normal, SINGLE_BIAS - form.bias << form.mantissa)
+    step = 2.0 ** (SINGLE_MANTISSA + 1 - form.bias - form.mantissa)
+    raised = threads.result(
+        arith.AddfOp(cast_bits(threads, size, f32), threads.result(arith.ConstantOp(FloatAttr(step, f32))))
+    )
+    lifted = compute(arith.AndIOp, cast_bits(threads, raised, i32), (1 << SINGLE_MANTISSA) - 1)
+    is_subnormal = threads.compare(size, "ult", 1 - form.bias + SINGLE_BIAS << SINGLE_MANTISSA)
+    found = threads.result(arith.SelectOp(is_subnormal, lifted, normal))
+    is_beyond = threads.compare(found, "sgt", form.most)
+    found = threads.result(arith.SelectOp(is_beyond, number(form.beyond), found))
+    is_none = threads.compare(size, "ugt", INFINITY_BITS)
+    found = threads.result(arith.SelectOp(is_none, number(form.none), found))
+    sign = compute(arith.AndIOp, compute(arith.ShRUIOp, bits, 24), SIGN)
+    return threads.result(arith.TruncIOp(compute(arith.OrIOp, found, sign), i8))
 
 
 def no_numbers(op: Operation) -> tuple[str, str] | None:

@@ -35,14 +35,25 @@ ALL_LANES = -1
 CLAMP = WARP_SIZE - 1
 EVERYWHERE = (1 << WARP_SIZE) - 1
 WORD_BITS = 32
+SHUFFLED = (8, 16, 32, 64)
+"""The bits of elements that lanes can exchange."""
 
 
 def shuffled(threads: Threads, value: SSAValue, kind: ShflKind, lane: SSAValue) -> SSAValue:
     """What the lane that `kind` and the number `lane` name has."""
     own = value.type
+    if getattr(own, "bitwidth", WORD_BITS) == 2 * WORD_BITS:
+        return _shuffled_halves(threads, value, kind, lane)
     word = value if isinstance(own, Float32Type) or own == i32 else cast_word(threads, value)
     mask, clamp = threads.number(ALL_LANES), threads.number(CLAMP)
     return from_word(threads, threads.result(ShflOp(kind, mask, word, lane, clamp)), own)
+
+
+def _shuffled_halves(threads: Threads, value: SSAValue, kind: ShflKind, lane: SSAValue) -> SSAValue:
+    """A number of 64 bits in two words."""
+    pair = cast_bits(threads, value, VectorType(i32, [2]))
+    halves = [threads.result(ExtractElementOp(pair, threads.number(place))) for place in (0, 1)]
+    return cast_bits(threads, vector_of(threads, [shuffled(threads, half, kind, lane) for half in halves]), value.type)
 
 
 def cast_word(threads: Threads, value: SSAValue) -> SSAValue:

@@ -21,7 +21,7 @@ from tileas_xdsl.dialects.nv_tileaa.compute import ScanOp
 from tileas_xdsl.dialects.nvvm.attributes import ShflKind
 from tileas_xdsl.layouts.distributed import LANE, REGISTER, WARP
 from tileas_xdsl.layouts.linear import LinearLayout
-from tileas_xdsl.transforms.to_llvm.tiles.exchanges import shuffled
+from tileas_xdsl.transforms.to_llvm.tiles.exchanges import SHUFFLED, shuffled
 from tileas_xdsl.transforms.to_llvm.tiles.packing import elements, packed
 from tileas_xdsl.transforms.to_llvm.tiles.shapes import combiner_of
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
@@ -105,8 +105,8 @@ def _cannot_scan(op: ScanOp) -> tuple[str, str] | None:
         return "scans exclusively, from an element that it does not name", "scan inclusively, and subtract the element"
     if tile is None or not tile.in_registers:
         return None
-    if tile.bits not in (16, 32):
-        return f"exchanges elements of {tile.bits} bits between lanes", "scan elements of 16 or 32 bits"
+    if tile.bits not in SHUFFLED:
+        return f"exchanges elements of {tile.bits} bits between lanes", "scan elements of 8 to 64 bits"
     if not is_scanned_by(tile.layout, op.axis.value.data):
         return "combines elements that lie along several axes or warps", "run tileas-assign-layouts, which converts it"
     return None

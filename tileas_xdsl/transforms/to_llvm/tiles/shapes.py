@@ -29,7 +29,7 @@ from tileas_xdsl.dialects.nvvm.attributes import ShflKind
 from tileas_xdsl.layouts import f2
 from tileas_xdsl.layouts.distributed import LANE, REGISTER, WARP
 from tileas_xdsl.layouts.linear import LinearLayout
-from tileas_xdsl.transforms.to_llvm.tiles.exchanges import shuffled
+from tileas_xdsl.transforms.to_llvm.tiles.exchanges import SHUFFLED, shuffled
 from tileas_xdsl.transforms.to_llvm.tiles.global_memory import Coordinates
 from tileas_xdsl.transforms.to_llvm.tiles.packing import elements, packed
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, lower, refusal, rule
@@ -239,8 +239,8 @@ def _across_warps(op: ReduceOp) -> tuple[str, str] | None:
     axis = op.axis.value.data
     if any(basis[axis] for basis in source.layout.bases(WARP)):
         return "combines elements that several warps hold", "convert its operand so that a warp holds whole rows"
-    if source.bits not in (16, 32):
-        return f"exchanges elements of {source.bits} bits between lanes", "reduce elements of 16 or 32 bits"
+    if source.bits not in SHUFFLED:
+        return f"exchanges elements of {source.bits} bits between lanes", "reduce elements of 8 to 64 bits"
     if any(
         basis[axis] and any(rest)
         for basis, rest in zip(source.layout.bases(LANE), _projected(op, source, LANE), strict=True)
