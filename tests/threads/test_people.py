@@ -43,7 +43,6 @@ ARE_PROVED = [case for case in CASES if OUTCOMES[case[0]][case[1]] == PROVED]
 
 OPEN = {
     "causal_attention_blocks": "too long: after a minute the proof is at trip count 25",
-    "masked_tail": "'arith.cmpi' compares the length with places of threads, which differ between blocks",
     "persistent_gemm": "how many tiles there are also bounds a loop that is left open",
     "stream_k": "too long: the number of the block decides, and is tried from 0 to 3",
     "halving_search": "'scf.while' finds no earlier state again within 8 turns",

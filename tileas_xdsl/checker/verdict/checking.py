@@ -26,7 +26,12 @@ from tileas_xdsl.checker.verdict.checking_turns import check_turns
 from tileas_xdsl.checker.verdict.collector import seldom_collecting
 from tileas_xdsl.checker.verdict.deciding import Assumptions, Subject
 from tileas_xdsl.checker.verdict.long_loops import generalised, short_loops, try_longer_loops
-from tileas_xdsl.checker.verdict.loop_bounds import bounding_arguments, made_up_extent, switching_arguments
+from tileas_xdsl.checker.verdict.loop_bounds import (
+    bounding_arguments,
+    made_up_extent,
+    masking_arguments,
+    switching_arguments,
+)
 from tileas_xdsl.checker.verdict.over_waits import look_for_over_waits
 from tileas_xdsl.checker.verdict.preconditions import Numbers, Precondition, left_by, numbers_of, parse_preconditions
 from tileas_xdsl.checker.verdict.proving import check_every_trip_count, holds_with_open_loops, is_proved_at_once
@@ -46,7 +51,7 @@ from tileas_xdsl.machine.core.code import Code
 from tileas_xdsl.machine.core.deadline import Deadline
 from tileas_xdsl.machine.core.handles import synchronises
 from tileas_xdsl.machine.core.threads.slices import NeededAfterAllError
-from tileas_xdsl.machine.core.violations import BlockDependentError, UnsupportedError
+from tileas_xdsl.machine.core.violations import BlockDependentError, UndecidedError, UnsupportedError
 from tileas_xdsl.machine.parts.programs import takes_programs_over
 
 DEFAULT_TRIP_COUNTS = tuple(range(9))
@@ -360,7 +365,9 @@ def _check_bounds(case: Case, counts: tuple[int, ...], may_add_counts: bool) -> 
     signed = [bound for bound in bounds if bound in arguments and not (bound in promised and promised[bound].has_least)]
     report.may_be_negative += [bound for bound in signed if bound not in report.may_be_negative]
     asks_for_all = report.tries_every_trip_count and may_add_counts
-    if not asks_for_all or not (_holds_in_general(case, counts) or holds_with_open_loops(case)):
+    if not asks_for_all or not (
+        _holds_in_general(case, counts) or _holds_under_any_mask(case, counts) or holds_with_open_loops(case)
+    ):
         counts = _decide(case, counts, may_add_counts=may_add_counts)
     return counts if bounds else None
 
@@ -386,17 +393,36 @@ def _holds_in_general(case: Case, counts: tuple[int, ...]) -> bool:
     subject = replace(case.subject.of(general.op, general.body), numbers=case.subject.numbers)
     larger = Case(case.name, subject, case.fixed, [general.turns], report, case.tell)
     larger.target = general.number
-    try:
-        _decide(larger, counts, may_add_counts=True)
-    except UnsupportedError:
+    return _is_proved_by(larger, counts, case.report)
+
+
+def _holds_under_any_mask(case: Case, counts: tuple[int, ...]) -> bool:
+    """
+    Whether the function is right whatever its masks say: arguments that decide nothing else are left unknown, so that
+    each masked access takes place. If so that is reported. If not, nothing is: some of them may never take place.
+    """
+    masking = {name for name in masking_arguments(case.subject.body) if name in case.bounds}
+    if not masking:
         return False
-    case.report.executions += report.executions
-    if report.is_proved:
-        case.report.proofs |= report.proofs
-        case.report.proofs_by_decisions |= report.proofs_by_decisions
-        case.report.assumed |= report.assumed
-        case.report.warnings += report.warnings
-    return report.is_proved
+    report = Report([case.name], counts, tries_every_trip_count=True)
+    left = [name for name in case.bounds if name not in masking]
+    return _is_proved_by(Case(case.name, case.subject, case.fixed, left, report, case.tell), counts, case.report)
+
+
+def _is_proved_by(other: Case, counts: tuple[int, ...], report: Report) -> bool:
+    """Whether another case is proved for every trip count; `report` says so then."""
+    found = other.report
+    try:
+        _decide(other, counts, may_add_counts=True)
+    except (BlockDependentError, UndecidedError, UnsupportedError):
+        return False
+    report.executions += found.executions
+    if found.is_proved:
+        report.proofs |= found.proofs
+        report.proofs_by_decisions |= found.proofs_by_decisions
+        report.assumed |= found.assumed
+        report.warnings += found.warnings
+    return found.is_proved
 
 
 def _decide(case: Case, counts: tuple[int, ...], *, may_add_counts: bool) -> tuple[int, ...]:

@@ -14,8 +14,9 @@ from tileas_xdsl.analysis.memory.tail_guards import is_tail_guard
 from tileas_xdsl.analysis.value_flow import names_behind
 from tileas_xdsl.checker.verdict.loop_lengths import called_function
 from tileas_xdsl.checker.verdict.steering import steers
+from tileas_xdsl.dialects.nv_tileas.attributes import MASKED
 from tileas_xdsl.interfaces import LoopLikeOpInterface
-from tileas_xdsl.machine.arguments import argument_names, is_integer_scalar
+from tileas_xdsl.machine.arguments import argument_at, argument_names, is_integer_scalar
 from tileas_xdsl.machine.core.meaning import facts_of
 from tileas_xdsl.machine.core.op_facts import Tells
 
@@ -28,6 +29,15 @@ def bounding_arguments(body: Region) -> list[str]:
         name
         for name, argument in zip(argument_names(body), block.args, strict=True)
         if is_integer_scalar(argument.type) and _decides_control(argument)
+    ]
+
+
+def masking_arguments(body: Region) -> list[str]:
+    """Names of those of them that decide nothing but which elements of tiles are accessed, in order."""
+    return [
+        name
+        for name in bounding_arguments(body)
+        if all(MASKED in use.operation.attributes for use in deciding_uses(argument_at(body, name)))
     ]
 
 

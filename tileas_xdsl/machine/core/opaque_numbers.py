@@ -30,8 +30,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Self, cast
 
+from xdsl.dialects import arith
 from xdsl.ir import Operation
 
+from tileas_xdsl.analysis.memory.tail_guards import is_tail_guard
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 from tileas_xdsl.machine.core import moving_numbers as moving
 from tileas_xdsl.machine.core.assumptions import BLOCKS_ALONE
@@ -40,7 +42,7 @@ from tileas_xdsl.machine.core.memory import MemoryObject, View
 from tileas_xdsl.machine.core.op_facts import operands_called
 from tileas_xdsl.machine.core.state import Canvas, SharedPart
 from tileas_xdsl.machine.core.threads.hardware import PerThread, of_threads
-from tileas_xdsl.machine.core.values import UNKNOWN
+from tileas_xdsl.machine.core.values import UNKNOWN, bit_width
 from tileas_xdsl.machine.core.violations import BlockDependentError
 
 if TYPE_CHECKING:
@@ -200,7 +202,12 @@ def turns_over_blocks(machine: Machine, lower: Any, step: Any) -> TurnsOverBlock
 
 
 def computed(step: Step, operands: Sequence[Any], outcome: Any) -> Any:
-    """The result of a step that only computes, some of whose `operands` are opaque: opaque as well."""
+    """
+    The result of a step that only computes, some of whose `operands` are opaque: opaque as well, but for a comparison
+    that leaves out what lies outside of an array: it holds in every block.
+    """
+    if isinstance(step.op, arith.CmpiOp) and is_tail_guard(step.op):
+        return outcome
     if any(type(operand) is PerThread for operand in operands):
         return _computed_by_thread(step, operands, outcome)
     names = frozenset(name for operand in operands if isinstance(operand, OpaqueNumber) for name in operand.names)
@@ -242,7 +249,7 @@ def _regular(step: Step, rule: moving.Rule, operands: Sequence[Any]) -> SumOfIds
         return forms[0].plus(forms[1])
     if rule is moving.subtracted:
         return forms[0].plus(forms[1], -1)
-    if rule is moving.unchanged:
+    if rule is moving.unchanged or (rule is moving.narrowed and not _is_narrower(step.op)):
         return forms[0]
     if rule is moving.extended_by_zeros:
         return forms[0] if int(operands[0]) >= 0 and all(factor > 0 for _, factor in forms[0].terms) else None
@@ -252,6 +259,11 @@ def _regular(step: Step, rule: moving.Rule, operands: Sequence[Any]) -> SumOfIds
         if isinstance(number, OpaqueNumber) and (not number.is_scaled or _has_constant(step.op)):
             return number.form.times(int(factor))
     return None
+
+
+def _is_narrower(op: Operation) -> bool:
+    """Whether a conversion between integers leaves bits out."""
+    return bit_width(op.results[0].type) < bit_width(op.operands[0].type)
 
 
 def _has_constant(op: Operation) -> bool:
