@@ -25,6 +25,7 @@ from tileas_xdsl.checker.verdict.cases import Case, OutOfTime, Tell
 from tileas_xdsl.checker.verdict.checking_turns import check_turns
 from tileas_xdsl.checker.verdict.collector import seldom_collecting
 from tileas_xdsl.checker.verdict.deciding import Assumptions, Subject
+from tileas_xdsl.checker.verdict.grid import judge_blocks
 from tileas_xdsl.checker.verdict.long_loops import generalised, short_loops, try_longer_loops
 from tileas_xdsl.checker.verdict.loop_bounds import (
     bounding_arguments,
@@ -155,6 +156,7 @@ def check(
                 answer = _answer(name, all_ops, question, report, tell or _nobody)
             tried.append(answer)
             report.steps += deadline.meter.spent
+    judge_blocks({name: find_function(module, name)[0] for name in names}, report)
     # What is said of all functions is what each of them was tried with.
     report.trip_counts = min((each for each in tried if each is not None), key=len, default=counts)
     report.varies_trip_counts = any(each is not None for each in tried)

@@ -37,6 +37,8 @@ from tileas_xdsl.dialects.cuda_tile.types import TileType, parse_type, short
 from tileas_xdsl.interfaces import FunctionOpInterface
 
 PREFIX = "cuda_tile."
+HINTS = "tile_ir.hints"
+"""The attribute of a function that an entry has become, with the hints of the entry."""
 
 
 class InnerPrinter(Printer):

@@ -29,8 +29,9 @@ from xdsl.traits import is_side_effect_free
 from xdsl.transforms.dead_code_elimination import region_dce
 
 from tileas_xdsl.diagnostics import refuse
+from tileas_xdsl.dialects.cuda_tile.attributes import HintsAttr
 from tileas_xdsl.dialects.cuda_tile.base import TileIROp
-from tileas_xdsl.dialects.cuda_tile.structure import EntryOp
+from tileas_xdsl.dialects.cuda_tile.structure import HINTS, EntryOp
 from tileas_xdsl.dialects.cuda_tile.structure import ModuleOp as TileIRModuleOp
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa import elementwise, memory, pointers, shapes
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.arrays import ArrayArgument
@@ -42,8 +43,6 @@ CONVERTING = (elementwise, shapes, memory, pointers)
 """What has registered its functions; `control` is used directly."""
 COMPUTING = (arith.Arith.name, math.Math.name)
 """Dialects whose ops only compute."""
-HINTS = "tile_ir.hints"
-"""The attribute of a function with the hints of its entry."""
 
 
 @dataclass(frozen=True)
@@ -108,8 +107,7 @@ def converted(entry: EntryOp) -> FuncOp:
     said = [to.attributes_of(argument) for argument in arguments]
     if any(said):
         function.arg_attrs = ArrayAttr([DictionaryAttr(each) for each in said])
-    if entry.optimization_hints is not None:
-        function.attributes[HINTS] = entry.optimization_hints
+    function.attributes[HINTS] = entry.optimization_hints or HintsAttr(DictionaryAttr({}))
     function.location = entry.location
     return function
 
