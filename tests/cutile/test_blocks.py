@@ -1,4 +1,4 @@
-"""Blocks of a grid that reach one place are races, named with the lines of Python; the same kernels repaired are not."""
+"""Blocks of a grid that reach one place race, and are named with lines of Python; the kernels repaired do not."""
 
 from __future__ import annotations
 
