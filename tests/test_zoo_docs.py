@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from examples.zoo.exhibits import Exhibit, exhibits
+from examples.zoo.exhibits import Exhibit, all_exhibits
 from examples.zoo.pages import INDEX, PAGES, PICTURES, index, page, pictures
 from tests.support.corpora import corpus, sample
 
-EXHIBITS = exhibits()
+EXHIBITS = all_exhibits()
 DRAWN = sample(EXHIBITS, 1)
 AGAIN = "write the pages anew: python -m examples.zoo --write-docs"
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from xdsl.dialects.builtin import FileLineColLoc
 
-from examples.zoo.exhibits import Exhibit, exhibits
+from examples.zoo.exhibits import Exhibit, all_exhibits
 from examples.zoo.pages import write_pages
 from tileas_xdsl.machine.core.violations import Party
 
@@ -25,7 +25,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m examples.zoo", description="Check every pair of the bug zoo.")
     parser.add_argument("--write-docs", action="store_true", help="write docs/zoo/ anew")
     arguments = parser.parse_args()
-    found = exhibits()
+    found = all_exhibits()
     console = Console() if sys.stdout.isatty() else Console(width=WIDTH_IN_A_PIPE)
     console.print(table(found))
     wrong = [exhibit.name for exhibit in found if not exhibit.is_as_expected]

@@ -30,11 +30,12 @@ from tileas_xdsl.checker.witnesses.investigator import Investigator
 from tileas_xdsl.machine.core.violations import ViolationKind
 from tileas_xdsl.machine.time.simulation import simulate
 from tileas_xdsl.tools.inputs import full_context, parse_module
+from tileas_xdsl.tools.ptx import LaunchOptions, module_of_ptx
 from tileas_xdsl.views.timeline import Timeline, timeline
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-BAD, GOOD = ".bad.mlir", ".good.mlir"
+IR, PTX = ".mlir", ".ptx"
 FIELDS = ("kind", "level", "between", "mirrors", "happened", "wrong", "says", "fix")
 TARGET = "generic"
 """The target whose cycles the pictures count."""
@@ -65,14 +66,16 @@ class Exhibit:
     says: str
     """A part of the checker's message, or of what it says is missing."""
     fix: str
+    suffix: str = IR
+    """Of both files: PTX is what no other level shows."""
 
     @property
     def bad(self) -> Path:
-        return HERE / f"{self.name}{BAD}"
+        return HERE / f"{self.name}.bad{self.suffix}"
 
     @property
     def good(self) -> Path:
-        return HERE / f"{self.name}{GOOD}"
+        return HERE / f"{self.name}.good{self.suffix}"
 
     @cached_property
     def report_on_bad(self) -> Report:
@@ -120,12 +123,20 @@ def checked(path: Path, trip_counts: Sequence[int] | None = None) -> Report:
 
 
 def parsed(path: Path) -> ModuleOp:
-    return parse_module(path.read_text(), str(path.relative_to(ROOT)), full_context())
+    text, name = path.read_text(), str(path.relative_to(ROOT))
+    if path.suffix == PTX:
+        return module_of_ptx(text, name, LaunchOptions(), None)
+    return parse_module(text, name, full_context())
 
 
-def exhibits() -> list[Exhibit]:
-    """Every pair, by name. Raises `ValueError` for a header that lacks a field."""
-    return [read_exhibit(path) for path in sorted(HERE.glob(f"*{BAD}"))]
+def exhibits(suffix: str = IR) -> list[Exhibit]:
+    """The pairs in IR, or in PTX, by name. Raises `ValueError` for a header that lacks a field."""
+    return [read_exhibit(path) for path in sorted(HERE.glob(f"*.bad{suffix}"))]
+
+
+def all_exhibits() -> list[Exhibit]:
+    """Every pair, by name."""
+    return sorted([*exhibits(IR), *exhibits(PTX)], key=lambda exhibit: exhibit.name)
 
 
 def read_exhibit(path: Path) -> Exhibit:
@@ -144,7 +155,7 @@ def read_exhibit(path: Path) -> Exhibit:
     if missing:
         raise ValueError(f"{path.name}: its header says nothing of {', '.join(missing)}")
     between = tuple(found.pop("between").split(", "))
-    return Exhibit(path.name.removesuffix(BAD), title, between=between, **found)
+    return Exhibit(path.name.removesuffix(f".bad{path.suffix}"), title, between=between, suffix=path.suffix, **found)
 
 
 def header(path: Path) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
-from examples.zoo.exhibits import ISSUE, ROOT, Exhibit, code
+from examples.zoo.exhibits import ISSUE, PTX, ROOT, Exhibit, code
 from examples.zoo.in_ttgir import NOT_IN_TTGIR
 from tileas_xdsl.tools.rendering import Source, finding_lines
 from tileas_xdsl.views.timeline.svg import timeline_svg
@@ -83,6 +83,8 @@ def index(found: list[Exhibit]) -> str:
 
 def in_ttgir(exhibit: Exhibit) -> str:
     """Links to the pair in Triton's words, or why there is none."""
+    if exhibit.suffix == PTX:
+        return "only PTX shows it"
     if exhibit.name in NOT_IN_TTGIR:
         return NOT_IN_TTGIR[exhibit.name]
     bad, good = (path.with_suffix(".ttgir").name for path in (exhibit.bad, exhibit.good))

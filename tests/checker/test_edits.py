@@ -29,7 +29,7 @@ from tileas_xdsl.tools.rendering import Source
 
 LEAST_FOUND = 80
 """For how many of the wrong programs of the zoo an edit is found at least."""
-PROGRAMS = sorted(HERE.glob("*.bad.*"))
+PROGRAMS = sorted(path for path in HERE.glob("*.bad.*") if path.suffix != ".ptx")
 SYNCHRONISES = {*MOVABLE, arith.ConstantOp, arith.XOrIOp, WgmmaFenceAlignedOp, GriddepcontrolOp}
 """What an edit may add; constants are for parities and counts."""
 RACE = """

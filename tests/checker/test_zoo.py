@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from examples.zoo import __main__ as command
-from examples.zoo.exhibits import BAD, FIELDS, Exhibit, code, exhibits, read_exhibit
+from examples.zoo.exhibits import FIELDS, IR, PTX, Exhibit, all_exhibits, code, read_exhibit
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.machine.core.violations import ViolationKind
 
-EXHIBITS = exhibits()
+EXHIBITS = all_exhibits()
 MOST_LINES = 8
 """Lines taken away and lines added, from one twin to the other."""
 
@@ -89,7 +89,8 @@ def test_twins_differ_by_little(exhibit: Exhibit) -> None:
 
 def test_every_right_program_has_its_wrong_twin() -> None:
     folder = Path(command.__file__).parent
-    assert {path.name for path in folder.glob("*.mlir")} == {p.name for e in EXHIBITS for p in (e.bad, e.good)}
+    files = {path.name for suffix in (IR, PTX) for path in folder.glob(f"*{suffix}")}
+    assert files == {p.name for e in EXHIBITS for p in (e.bad, e.good)}
 
 
 def test_every_kind_is_on_show() -> None:
@@ -133,7 +134,7 @@ def test_stuck_programs_are_called_stuck() -> None:
 
 def test_command_prints_a_row_a_pair(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     found = [exhibit for exhibit in EXHIBITS if exhibit.name in ("commit-after-wait", "init-not-fenced")]
-    monkeypatch.setattr(command, "exhibits", lambda: found)
+    monkeypatch.setattr(command, "all_exhibits", lambda: found)
     monkeypatch.setattr("sys.argv", ["zoo"])
     assert command.main() == 0
     printed = capsys.readouterr().out
@@ -149,7 +150,7 @@ def test_command_fails_on_another_kind_than_expected(
     source = next(exhibit for exhibit in EXHIBITS if exhibit.name == "commit-after-wait")
     changed = tmp_path / source.bad.name
     changed.write_text(source.bad.read_text().replace("// kind: race", "// kind: slot"))
-    monkeypatch.setattr(command, "exhibits", lambda: [read_exhibit(changed)])
+    monkeypatch.setattr(command, "all_exhibits", lambda: [read_exhibit(changed)])
     monkeypatch.setattr("sys.argv", ["zoo"])
     assert command.main() == 1
     assert "race (expected slot)" in capsys.readouterr().out
@@ -158,7 +159,7 @@ def test_command_fails_on_another_kind_than_expected(
 @pytest.mark.parametrize("field", FIELDS)
 def test_header_without_a_field_is_refused(field: str, tmp_path: Path) -> None:
     text = EXHIBITS[0].bad.read_text().replace(f"// {field}: ", "// ")
-    path = tmp_path / f"short{BAD}"
+    path = tmp_path / f"short.bad{IR}"
     path.write_text(text)
     with pytest.raises(ValueError, match=f"says nothing of {field}"):
         read_exhibit(path)
