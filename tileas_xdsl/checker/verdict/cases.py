@@ -14,7 +14,7 @@ MLIR requires the step of `scf.for` to be positive (dialect `scf`), and leaves d
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
@@ -23,10 +23,16 @@ from xdsl.ir import Block, Operation, Region
 from tileas_xdsl.checker.verdict.deciding import Decision, Subject, decide
 from tileas_xdsl.checker.verdict.loop_bounds import arguments_behind
 from tileas_xdsl.checker.verdict.preconditions import Numbers, as_called
-from tileas_xdsl.checker.verdict.report import Finding, Report, span
+from tileas_xdsl.checker.verdict.report import Finding, Outcome, Report, span
 from tileas_xdsl.diagnostics import sentence
 from tileas_xdsl.machine.core.deadline import TimeUpError
-from tileas_xdsl.machine.core.violations import NoStepError, OutOfBoundsError, UndecidedError, UndefinedCallError
+from tileas_xdsl.machine.core.violations import (
+    NoStepError,
+    OutOfBoundsError,
+    UndecidedError,
+    UndefinedCallError,
+    Violation,
+)
 from tileas_xdsl.machine.parts.placed_barriers import PlacedBarriers
 from tileas_xdsl.machine.parts.rings import Rings
 
@@ -187,8 +193,7 @@ class Case:
             return
         except UndecidedError as error:
             self.is_open = True
-            self.report.undecided.append(str(error))
-            self.report.stopped_at.append(error.op)
+            self.report.absorb(Outcome(undecided=[str(error)], stopped_at=[error.op]))
             return
         self._take(values, decision)
 
@@ -230,24 +235,25 @@ class Case:
         return {name: called[name] for name in self.told}
 
     def _report(self, values: Sequence[int], decision: Decision) -> None:
-        report = self.report
-        report.add_executions(decision.executions, decision.machine)
+        self.report.add_executions(decision.executions, decision.machine)
         self.is_open |= bool(decision.violations) or decision.doubt is not None
-        arguments = self._said(values)
-        for violation in decision.violations:
+        found = Outcome(
+            findings=self._new(values, decision.violations),
+            tolerated=self._new(values, decision.machine.tolerated.values()),
+            undecided=[] if decision.doubt is None else [decision.doubt],
+            stopped_at=[] if decision.stopped_at is None else [decision.stopped_at],
+            unexplored=[] if decision.unexplored is None else [decision.unexplored],
+        )
+        self.report.absorb(found)
+
+    def _new(self, values: Sequence[int], violations: Iterable[Violation]) -> list[Finding]:
+        """Those of `violations` that no earlier call had."""
+        found: list[Finding] = []
+        for violation in violations:
             if violation.key not in self._seen:
                 self._seen.add(violation.key)
-                report.findings.append(Finding(self.name, arguments, violation))
-        for violation in decision.machine.tolerated.values():
-            if violation.key not in self._seen:
-                self._seen.add(violation.key)
-                report.tolerated.append(Finding(self.name, arguments, violation))
-        if decision.doubt is not None and decision.doubt not in report.undecided:
-            report.undecided.append(decision.doubt)
-        if decision.stopped_at is not None:
-            report.stopped_at.append(decision.stopped_at)
-        if decision.unexplored is not None:
-            report.unexplored.append(decision.unexplored)
+                found.append(Finding(self.name, self._said(values), violation))
+        return found
 
     def _keep(self, values: Sequence[int], machine: Machine) -> None:
         """Keep what a proof and the search for over-waits need of an execution without mistakes."""

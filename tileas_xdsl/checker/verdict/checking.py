@@ -36,7 +36,7 @@ from tileas_xdsl.checker.verdict.loop_bounds import (
 from tileas_xdsl.checker.verdict.over_waits import look_for_over_waits
 from tileas_xdsl.checker.verdict.preconditions import Numbers, Precondition, left_by, numbers_of, parse_preconditions
 from tileas_xdsl.checker.verdict.proving import check_every_trip_count, holds_with_open_loops, is_proved_at_once
-from tileas_xdsl.checker.verdict.report import Report
+from tileas_xdsl.checker.verdict.report import Outcome, Report
 from tileas_xdsl.diagnostics import op_name, stated_assumptions
 from tileas_xdsl.machine.arguments import (
     ArgumentError,
@@ -138,7 +138,7 @@ def check(
     _must_only_compute(module, assume_pure)
     _must_take_programs_over(module, names, programs)
     report = _report_on(module, names, counts, threads, conditions)
-    report.tries_every_trip_count = trip_counts is None if prove is None else prove
+    report = replace(report, tries_every_trip_count=trip_counts is None if prove is None else prove)
     assumptions = Assumptions(capture, tuple(may_alias), frozenset(assume_pure), relaxed_proxy, threads_given(threads))
     question = Question(counts, args or {}, programs, may_add_counts=trip_counts is None)
     limit = steps if steps is not None else STEPS if timeout == TIMEOUT else inf
@@ -155,12 +155,11 @@ def check(
                 all_ops = replace(subject, slices=False, code=Code())
                 answer = _answer(name, all_ops, question, report, tell or _nobody)
             tried.append(answer)
-            report.steps += deadline.meter.spent
+            report.absorb(Outcome(steps=deadline.meter.spent))
     judge_blocks({name: find_function(module, name)[0] for name in names}, report)
     # What is said of all functions is what each of them was tried with.
-    report.trip_counts = min((each for each in tried if each is not None), key=len, default=counts)
-    report.varies_trip_counts = any(each is not None for each in tried)
-    return report
+    varied = [each for each in tried if each is not None]
+    return replace(report, trip_counts=min(varied, key=len, default=counts), varies_trip_counts=bool(varied))
 
 
 def _under_preconditions(name: str, subject: Subject, promised: Mapping[str, Numbers]) -> Subject:
@@ -283,8 +282,7 @@ def _check_function(
     fixed = {names[argument_at(body, n).index]: value for n, value in fixed.items() if is_argument(body, n)}
     if programs is not None and takes_programs_over(op):
         fixed[PROGRAMS] = programs
-    report.makes_up_extents |= made_up_extent(op) is not None
-    report.fixed.update(fixed)
+    report.absorb(Outcome(makes_up_extents=made_up_extent(op) is not None, fixed=dict(fixed)))
     loops = loops_over_blocks(body)
     if loops is not None and not fixed.keys().isdisjoint(loops.arguments):
         loops = None
@@ -296,11 +294,10 @@ def _check_function(
             tried = _check_blocks(Case(name, subject, fixed, (), attempt, tell), numbers, counts, may_add_counts)
         except BlockDependentError as error:
             # What decides is an argument from here on; the loops over blocks have to be as they stand then.
-            report.executions += attempt.executions
+            report.absorb(Outcome(executions=attempt.executions))
             known, numbers = numbers, tuple(sorted({*numbers, *error.names.difference(names)}))
             if known == numbers and subject.loops is None:
-                report.undecided.append(str(error))
-                report.stopped_at.append(error.op)
+                report.absorb(Outcome(undecided=[str(error)], stopped_at=[error.op]))
                 return None
             subject = replace(subject, loops=None, numbers=frozenset(numbers))
             continue
@@ -330,7 +327,7 @@ def _check_blocks(
         tried = _check_bounds(alone, counts, may_add_counts)
         if alone.is_open:
             break
-    case.report.only_tried |= {name: tuple(sorted({each[name] for each in found})) for name in numbers}
+    case.report.absorb(Outcome(only_tried={name: tuple(sorted({each[name] for each in found})) for name in numbers}))
     return tried
 
 
@@ -361,11 +358,10 @@ def _check_bounds(case: Case, counts: tuple[int, ...], may_add_counts: bool) -> 
             f"@{name} has {len(bounds)} arguments that bound loops ({', '.join(bounds)}): {combinations} combinations "
             f"of trip counts; fix some with --arg {bounds[-1]}=4"
         )
-    report.varied += [bound for bound in bounds if bound not in report.varied]
     arguments = argument_names(case.subject.body)
     promised = case.subject.assumptions.preconditions
     signed = [bound for bound in bounds if bound in arguments and not (bound in promised and promised[bound].has_least)]
-    report.may_be_negative += [bound for bound in signed if bound not in report.may_be_negative]
+    report.absorb(Outcome(varied=list(bounds), may_be_negative=signed))
     asks_for_all = report.tries_every_trip_count and may_add_counts
     if not asks_for_all or not (
         _holds_in_general(case, counts) or _holds_under_any_mask(case, counts) or holds_with_open_loops(case)
@@ -418,13 +414,20 @@ def _is_proved_by(other: Case, counts: tuple[int, ...], report: Report) -> bool:
         _decide(other, counts, may_add_counts=True)
     except (BlockDependentError, UndecidedError, UnsupportedError):
         return False
-    report.executions += found.executions
-    if found.is_proved:
-        report.proofs |= found.proofs
-        report.proofs_by_decisions |= found.proofs_by_decisions
-        report.assumed |= found.assumed
-        report.warnings += found.warnings
-    return found.is_proved
+    if not found.is_proved:
+        report.absorb(Outcome(executions=found.executions))
+        return False
+    proofs, by_decisions = found.proofs, found.proofs_by_decisions
+    report.absorb(
+        Outcome(
+            executions=found.executions,
+            proofs=proofs,
+            proofs_by_decisions=by_decisions,
+            assumed=found.assumed,
+            warnings=found.warnings,
+        )
+    )
+    return True
 
 
 def _decide(case: Case, counts: tuple[int, ...], *, may_add_counts: bool) -> tuple[int, ...]:
@@ -454,7 +457,7 @@ def _decide(case: Case, counts: tuple[int, ...], *, may_add_counts: bool) -> tup
             look_for_over_waits(case, tried, partial(_is_safe_as, case, counts))
     if not case.is_open and (case.is_bounded or not report.tries_every_trip_count):
         _look_at_lengths(case, tried, may_add_counts=may_add_counts)
-    report.left_out += [f"@{case.name}: {calls}" for calls in case.left_out.sentences()]
+    report.absorb(Outcome(left_out=[f"@{case.name}: {calls}" for calls in case.left_out.sentences()]))
     return tuple(count for count in tried if (count,) not in case.left_out)
 
 
@@ -462,7 +465,7 @@ def _look_at_lengths(case: Case, tried: tuple[int, ...], *, may_add_counts: bool
     """Try calls in which loops turn as often as `tried` says, of what is not proved; note the loops that do not."""
     if may_add_counts and not case.is_open and case.out_of_time is None:
         try_longer_loops(case, tried)
-    case.report.short_loops += short_loops(case, tried)
+    case.report.absorb(Outcome(short_loops=short_loops(case, tried)))
 
 
 def _is_safe_as(case: Case, counts: tuple[int, ...], op: Operation, body: Region) -> bool:
@@ -528,10 +531,9 @@ def _report_out_of_time(case: Case, where: OutOfTime, tried: tuple[int, ...]) ->
     certain trip counts were asked for, there is not.
     """
     if case.bounds and tried and case.report.tries_every_trip_count:
-        case.report.bounded.append(str(where))
+        case.report.absorb(Outcome(bounded=[str(where)]))
         return True
-    case.report.undecided.append(str(where))
-    case.report.stopped_at.append(where.error.op)
+    case.report.absorb(Outcome(undecided=[str(where)], stopped_at=[where.error.op]))
     return False
 
 

@@ -57,29 +57,32 @@ def check_turns(name: str, subject: Subject, report: Report, tell: Tell, check: 
         preconditions=_of_all_loops(copy, general),
     )
     try:
-        tried = check(name, copy, FIRST_COUNTS, {}, attempt, tell, may_add_counts=True, programs=None)
+        check(name, copy, FIRST_COUNTS, {}, attempt, tell, may_add_counts=True, programs=None)
     except (UnsupportedError, ArgumentError):
         return False
     if attempt.verdict is Verdict.UNDECIDED:
         return False
+    findings = attempt.findings
     if attempt.verdict is Verdict.VIOLATION:
         if general.leaves_out_returns:
             return False
-        attempt.findings = [
-            found for each in attempt.findings if (found := _of_the_kernel(general, subject, each)) is not None
-        ]
-        if not attempt.findings:
+        findings = [found for each in findings if (found := _of_the_kernel(general, subject, each)) is not None]
+        if not findings:
             return False
-    if general.counts:
-        attempt.assumed[BOUNDS_HOLD.about(", ".join(general.behind) or "the grid or data")] = None
-    if general.tells_blocks:
-        attempt.assumed[BLOCKS_ALONE] = None
-    attempt.assumed |= {MULTIPLE.about(str(step)): None for step in general.multiples}
-    attempt.varied = [TRIP_COUNT if each in general.counts else each for each in attempt.varied]
-    attempt.assumed = {_in_words_of_the_kernel(general, each): None for each in attempt.assumed}
-    attempt.may_be_negative = [each for each in attempt.may_be_negative if each not in general.counts]
-    report.trip_counts = tried or FIRST_COUNTS
-    report.absorb(attempt)
+    assumed = [
+        *attempt.assumed,
+        *([BOUNDS_HOLD.about(", ".join(general.behind) or "the grid or data")] if general.counts else []),
+        *([BLOCKS_ALONE] if general.tells_blocks else []),
+        *(MULTIPLE.about(str(step)) for step in general.multiples),
+    ]
+    in_words_of_the_kernel = replace(
+        attempt,
+        findings=findings,
+        varied=[TRIP_COUNT if each in general.counts else each for each in attempt.varied],
+        assumed=dict.fromkeys(_in_words_of_the_kernel(general, each) for each in assumed),
+        may_be_negative=[each for each in attempt.may_be_negative if each not in general.counts],
+    )
+    report.absorb(in_words_of_the_kernel)
     return True
 
 

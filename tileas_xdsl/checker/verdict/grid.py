@@ -11,7 +11,7 @@ from __future__ import annotations
 from xdsl.ir import Operation
 
 from tileas_xdsl.analysis.memory.blocks_apart import BlocksOfGrid, Clash, Touch, blocks_of_grid
-from tileas_xdsl.checker.verdict.report import Finding, Report
+from tileas_xdsl.checker.verdict.report import Finding, Outcome, Report
 from tileas_xdsl.dialects.cuda_tile.structure import HINTS
 from tileas_xdsl.machine.core.assumptions import BLOCKS_ALONE
 from tileas_xdsl.machine.core.violations import Party, Violation, ViolationKind
@@ -23,7 +23,7 @@ def judge_blocks(functions: dict[str, Operation], report: Report) -> None:
         return
     judged = {name: blocks_of_grid(function) for name, function in functions.items()}
     for name, blocks in judged.items():
-        report.findings += [Finding(name, {}, _race(clash)) for clash in _each_once(blocks)]
+        report.absorb(Outcome(findings=[Finding(name, {}, _race(clash)) for clash in _each_once(blocks)]))
     if all(blocks.are_apart for blocks in judged.values()):
         report.assumed.pop(BLOCKS_ALONE, None)
 

@@ -27,6 +27,7 @@ from xdsl.ir import Operation, Region
 
 from tileas_xdsl.checker.verdict.cases import Case
 from tileas_xdsl.checker.verdict.proving import is_proved_with
+from tileas_xdsl.checker.verdict.report import Outcome
 from tileas_xdsl.diagnostics import location_of, op_name
 from tileas_xdsl.interfaces import enclosing_function
 from tileas_xdsl.machine.core.calling import execute
@@ -234,11 +235,12 @@ def look_for_over_waits(case: Case, counts: Sequence[int], is_safe: JudgeOfProgr
     costs = _Costs(case)
     for relaxation, counts_met in over_waits(case.waits, goes_right, is_proved):
         by_compiler = is_put_in_by_compiler(relaxation.op)
-        case.report.warnings.append(OverWait(case.name, relaxation, counts_met, costs.of(relaxation), by_compiler))
+        found = OverWait(case.name, relaxation, counts_met, costs.of(relaxation), by_compiler)
+        case.report.absorb(Outcome(warnings=[found]))
     deadline = case.subject.deadline
     if case.waits and deadline.has_passed():
         search = f"the search for waits that could be weaker, after {deadline}; give it more by {deadline.option}"
-        case.report.cut_short.append(f"@{case.name}: {search}")
+        case.report.absorb(Outcome(cut_short=[f"@{case.name}: {search}"]))
 
 
 def _is_safe_without(case: Case, wait: Operation, is_safe: JudgeOfPrograms) -> bool:

@@ -25,7 +25,7 @@ from tileas_xdsl.checker.verdict.flat_nests import with_flat_nests, with_running
 from tileas_xdsl.checker.verdict.long_loops import LONG, constant_bounds
 from tileas_xdsl.checker.verdict.loop_bounds import has_loops_as_long_as_others, made_up_extent
 from tileas_xdsl.checker.verdict.preconditions import as_called
-from tileas_xdsl.checker.verdict.report import Report, span
+from tileas_xdsl.checker.verdict.report import Outcome, Report, span
 from tileas_xdsl.checker.verdict.suspicions import confirm
 from tileas_xdsl.machine.arguments import DYNAMIC_EXTENT, argument_at, argument_names
 from tileas_xdsl.machine.core.assumptions import BELOW_OVERFLOW, NONE_OVERFLOWS
@@ -54,7 +54,7 @@ def check_every_trip_count(case: Case, counts: Sequence[int]) -> None:
     reason = _reason_against(case, counts)
     if reason is not None:
         case.is_bounded = True
-        case.report.bounded.append(f"@{case.name}: {reason}")
+        case.report.absorb(Outcome(bounded=[f"@{case.name}: {reason}"]))
 
 
 def _reason_against(case: Case, counts: Sequence[int]) -> str | None:
@@ -227,10 +227,10 @@ def _in_time(case: Case, share: Fraction) -> Case:
 
 def _take_over(case: Case, alone: Case) -> None:
     """Report what was found with more arguments fixed."""
-    case.report.executions += alone.report.executions
-    case.report.findings += alone.report.findings
-    case.report.undecided += alone.report.undecided
-    case.report.assumed |= alone.report.assumed
+    found = alone.report
+    case.report.absorb(
+        Outcome(executions=found.executions, findings=found.findings, undecided=found.undecided, assumed=found.assumed)
+    )
     case.is_open |= alone.is_open
 
 
@@ -320,7 +320,7 @@ def _steer(
     """An execution with the open loops of `opened`, under the guide of `run`; or one that was put `aside` goes on."""
     from tileas_xdsl.checker.proof.outcomes import NeverProvedError, NoProofError
 
-    case.report.executions += changed is AS_WRITTEN
+    case.report.absorb(Outcome(executions=int(changed is AS_WRITTEN)))
     case.tell(f"@{case.name}: proving all loop counts at once")
     machine = _machine_with_open_loops(case, opened, run, changed) if aside is None else aside.machine
     try:
@@ -332,7 +332,7 @@ def _steer(
         raise NoProofError(_stopped(error.deadline)) from None
     except (UndecidedError, UnsupportedError, BlockDependentError) as error:
         raise NoProofError(f"it cannot be executed with open loops: {error}") from None
-    case.report.assumed.update(machine.assumptions)
+    case.report.absorb(Outcome(assumed=dict.fromkeys(machine.assumptions)))
     if machine.opaque_names and machine.grid.loops:
         raise NeverProvedError("loops over blocks are not followed with open loops")
     return machine.is_right_beyond_doubt
@@ -365,7 +365,7 @@ def _machine_of_proof(case: Case, order: Order, run: RecordedRun) -> Machine:
 def _execute(case: Case, trip_count: int, run: RecordedRun, changed: WhatIf = AS_WRITTEN) -> bool:
     from tileas_xdsl.checker.proof.outcomes import NoProofError
 
-    case.report.executions += changed is AS_WRITTEN
+    case.report.absorb(Outcome(executions=int(changed is AS_WRITTEN)))
     case.tell(f"{case.call((trip_count,))}: proving every trip count")
     machine = _machine_of_proof(case, Prompt(), run)
     machine.what_if = changed

@@ -6,11 +6,11 @@ In a notebook it is a piece of a page: the verdict, what it rests on, and what w
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from html import escape
 from io import StringIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.ir import Operation
 from xdsl.printer import Printer
@@ -120,12 +120,10 @@ def _party_data(party: Party) -> dict[str, Any]:
     }
 
 
-@dataclass
-class Report(Tabular):
-    """The result of `check` for all functions: what was checked, what was found, and what could not be decided."""
+@dataclass(kw_only=True)
+class Outcome:
+    """What came of some of the work on a report: of calls that were tried, of a proof. `absorb` joins them."""
 
-    functions: list[str]
-    trip_counts: tuple[int, ...]
     findings: list[Finding] = field(default_factory=list[Finding])
     undecided: list[str] = field(default_factory=list[str])
     """Why a call could not be decided: sentences that name the op."""
@@ -140,18 +138,10 @@ class Report(Tabular):
     executions: int = 0
     steps: int = 0
     """The steps that it took, the same on every computer (`machine.core.deadline`)."""
-    tries_every_trip_count: bool = False
-    """Whether a proof for every trip count was asked for."""
     proofs: dict[str, Proof] = field(default_factory=dict[str, "Proof"])
+    """Name of a function -> its proof for every trip count."""
     proofs_by_decisions: dict[str, ProofByDecisions] = field(default_factory=dict[str, "ProofByDecisions"])
     """Of functions whose loops are bounded by several numbers, or by each other."""
-    """Name of a function -> its proof for every trip count."""
-    arguments: list[str] = field(default_factory=list[str])
-    """The names of the functions' arguments, in their order."""
-    threads: int | None = None
-    """How many threads the caller said run a function that does not say so itself."""
-    varies_trip_counts: bool = True
-    """Whether any of the functions has an argument that takes `trip_counts`."""
     makes_up_extents: bool = False
     """Whether an extent that a type leaves open bounds a loop of one of them; `DYNAMIC_EXTENT` is taken for it."""
     varied: list[str] = field(default_factory=list[str])
@@ -178,37 +168,44 @@ class Report(Tabular):
     """Why there is no proof for every trip count, one sentence a function."""
     cut_short: list[str] = field(default_factory=list[str])
     """The searches for which there was no time, and which the verdict does not depend on: sentences."""
-    edit: SourceEdit | None = None
-    """What repairs the only mistake, if that was looked for and found (`repairing`)."""
 
     def add_executions(self, count: int, machine: Machine) -> None:
         """`machine` made the last one of so many, and knows what they rested on and left open."""
-        self.executions += count
-        self.assumed.update(machine.assumptions)
-        self.left_open.update(dict.fromkeys(machine.left_open))
+        left_open, assumed = dict.fromkeys(machine.left_open), dict.fromkeys(machine.assumptions)
+        self.absorb(Outcome(executions=count, assumed=assumed, left_open=left_open))
 
-    def absorb(self, other: Report) -> None:
-        """Take over what `other`, a report of the same functions, has collected."""
-        self.findings += other.findings
-        self.undecided += [reason for reason in dict.fromkeys(other.undecided) if reason not in self.undecided]
-        self.stopped_at += other.stopped_at
-        self.unexplored += other.unexplored
-        self.warnings += other.warnings
-        self.tolerated += other.tolerated
-        self.cut_short += other.cut_short
-        self.executions += other.executions
-        self.proofs |= other.proofs
-        self.proofs_by_decisions |= other.proofs_by_decisions
-        self.left_out += [calls for calls in dict.fromkeys(other.left_out) if calls not in self.left_out]
-        self.bounded += [reason for reason in dict.fromkeys(other.bounded) if reason not in self.bounded]
-        self.assumed |= other.assumed
-        self.left_open |= other.left_open
-        self.preconditions |= other.preconditions
-        self.only_tried |= other.only_tried
-        self.also_tried |= other.also_tried
-        self.short_loops += [loop for loop in dict.fromkeys(other.short_loops) if loop not in self.short_loops]
-        self.varied += [name for name in other.varied if name not in self.varied]
-        self.may_be_negative += [name for name in other.may_be_negative if name not in self.may_be_negative]
+    def absorb(self, other: Outcome) -> None:
+        """Take over what `other` has collected about the same functions."""
+        for name in (each.name for each in fields(Outcome)):
+            own: Any = getattr(self, name)
+            more: Any = getattr(other, name)
+            if isinstance(own, list):
+                said = cast("list[Any]", own)
+                said += [each for each in dict.fromkeys(more) if each not in said] if name in SAID_ONCE else more
+            else:
+                setattr(self, name, own | more if isinstance(own, bool | dict) else own + more)
+
+
+SAID_ONCE = ("undecided", "left_out", "bounded", "short_loops", "varied", "may_be_negative")
+"""What is not repeated where two outcomes say the same."""
+
+
+@dataclass
+class Report(Outcome, Tabular):
+    """The result of `check` for all functions: what was checked, what was found, and what could not be decided."""
+
+    functions: list[str]
+    trip_counts: tuple[int, ...]
+    tries_every_trip_count: bool = False
+    """Whether a proof for every trip count was asked for."""
+    arguments: list[str] = field(default_factory=list[str])
+    """The names of the functions' arguments, in their order."""
+    threads: int | None = None
+    """How many threads the caller said run a function that does not say so itself."""
+    varies_trip_counts: bool = True
+    """Whether any of the functions has an argument that takes `trip_counts`."""
+    edit: SourceEdit | None = None
+    """What repairs the only mistake, if that was looked for and found (`repairing`)."""
 
     @property
     def verdict(self) -> Verdict:

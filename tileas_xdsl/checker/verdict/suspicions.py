@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from tileas_xdsl.checker.verdict.cases import Case
 from tileas_xdsl.checker.verdict.deciding import decide
+from tileas_xdsl.checker.verdict.report import Outcome
 from tileas_xdsl.machine.core.deadline import TimeUpError
 from tileas_xdsl.machine.core.violations import UndecidedError, UndefinedCallError
 
@@ -82,7 +83,7 @@ def _is_wrong(case: Case, call: Values) -> bool:
         decision = decide(case.subject, case.scalars(call))
     except (UndecidedError, UndefinedCallError):
         return False
-    case.report.executions += decision.executions
+    case.report.absorb(Outcome(executions=decision.executions))
     return bool(decision.violations)
 
 
