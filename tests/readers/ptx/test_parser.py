@@ -183,7 +183,7 @@ def test_what_is_no_ptx_is_refused_with_its_line(text: str, line: int | None, sa
         ("call.uni f, ();", "calls 'f'"),
         ("call %d1, (), P;", "only the launch knows"),
         ("cp.async.wait_group %r1;", "a number of groups that is no constant"),
-        ("elect.sync %r1|%p1, 15;", "elects among some lanes"),
+        ("elect.sync %r1|%p1, 15; @%p1 bar.warp.sync -1;", "elects among some lanes"),
         ("cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%d1, {%r1}], [s];", "is no parameter"),
     ],
 )  # fmt: skip

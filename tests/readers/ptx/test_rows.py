@@ -232,6 +232,11 @@ ACTING: dict[str, list[str]] = {
     "fence.sc.cta;": ["nvvm.memory.barrier"],
     "membar.gl;": ["nvvm.memory.barrier"],
     "elect.sync %r1|%p1, -1; @%p1 bar.warp.sync -1;": ["nvvm.elect.sync", "cf.cond_br", "nvvm.bar.warp.sync"],
+    "mov.b32 %r2, -1; elect.sync _|%p1, %r2; @%p1 bar.warp.sync -1;": [
+        "nvvm.elect.sync",
+        "cf.cond_br",
+        "nvvm.bar.warp.sync",
+    ],
     "elect.sync %r1|%p1, -1;": [],
     "shfl.sync.idx.b32 %r2, %r1, 0, 31, -1; bar.sync %r2;": ["nvvm.shfl.sync", "nvvm.barrier"],
     "setmaxnreg.inc.sync.aligned.u32 232;": [],

@@ -269,14 +269,18 @@ def _elected(builder: Builder, call: Call) -> None:
     lane, chosen = call[0], call[0]
     if isinstance(lane, Pair):
         lane, chosen = lane.first, lane.second
-    mask = builder.read(call[1], 32)
-    if mask != Constant(0xFFFFFFFF, 32):
-        raise builder.here.error("elects among some lanes of a warp; all (-1) are read")
     result = Register("", 1)
-    builder.act("elect", lambda e, step: _give(e, step, ElectSyncOp()), results=[result], kind="ask")
+    builder.act("elect", _make_election, [builder.read(call[1], 32)], results=[result], kind="ask")
     builder.write(chosen, result)
     if lane is not chosen:
         builder.write_unknown(lane)
+
+
+def _make_election(e: Emission, step: Step) -> None:
+    """The mask may stand in a register, which SSA has resolved by now."""
+    if step.operands[0] != Constant(0xFFFFFFFF, 32):
+        raise step.instruction.error("elects among some lanes of a warp; all (-1) are read")
+    _give(e, step, ElectSyncOp())
 
 
 def _give(e: Emission, step: Step, op: Operation) -> None:
