@@ -82,3 +82,72 @@ def test_a_file_that_does_not_run_says_where(tmp_path: Path, capsys: Output) -> 
     assert main(["check", f"{file}:k(1)"]) == 2
     told = capsys.readouterr().err
     assert "broken.py:4: note: here the file ended with ValueError: no" in told
+
+
+SCRIPT = """import cuda.tile as ct
+import torch
+
+C = ct.Constant[int]
+
+
+@ct.kernel(occupancy=2)
+def double(X, Y, n: C):
+    ct.store(Y, index=(ct.bid(0),), tile=ct.load(X, index=(ct.bid(0),), shape=(n,)) * 2)
+
+
+def factory(n):
+    @ct.kernel
+    def tripled(X, Y, m: C, scale: float):
+        x = ct.load(X, index=(ct.bid(0), 0), shape=(m, n)) * scale
+        ct.store(Y, index=(ct.bid(0), 0), tile=x)
+    return tripled
+
+
+if __name__ == "__main__":
+    x = torch.zeros(1000, device="cuda", dtype=torch.float16)
+    y = torch.zeros(64, 32, device="cuda")
+    stream = torch.cuda.current_stream()
+    ct.launch(stream, (ct.cdiv(1000, 128),), double, (x, torch.empty_like(x), 128))
+    ct.launch(stream, (8,), factory(32), (y, torch.empty_like(y), 8, 2.0))
+    ct.launch(stream, (8,), factory(32), (y.t(), torch.empty_like(y), 8, 2.0))
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> str:
+    file = tmp_path / "script.py"
+    file.write_text(SCRIPT)
+    return str(file)
+
+
+def test_a_kernel_without_words_takes_those_of_its_launch(script: str, capsys: Output) -> None:
+    assert main(["check", f"{script}:double", "--no-advice"]) == 0
+    told = capsys.readouterr()
+    assert "safe for every trip count" in told.out
+    assert "launched as double(f16:?:unaligned, f16:?:unaligned, 128), grid (8,)" in told.err
+
+
+def test_a_script_is_checked_by_its_launches(script: str, capsys: Output) -> None:
+    assert main(["check", script, "--no-advice"]) == 0
+    told = capsys.readouterr()
+    assert "double(f16:?:unaligned, f16:?:unaligned, 128):" in told.out
+    assert "tripled(f32:?x?, f32:?x?, 8, f32):" in told.out
+    assert "a launch of tripled is left out: the rows of 'X' are not dense" in told.err
+
+
+@pytest.mark.parametrize("kernel", ["tripled", "factory(32)(f32:?x?, f32:?x?, 8, f32)"])
+def test_a_kernel_of_a_factory_is_made(kernel: str, script: str, tmp_path: Path) -> None:
+    assert main(["compile", f"{script}:{kernel}", "--target", "sm_80", "-o", str(tmp_path / "out.mlir")]) == 0
+    assert "func.func @tripled" in (tmp_path / "out.mlir").read_text()
+
+
+def test_hints_that_are_ignored_are_named(script: str, capsys: Output) -> None:
+    assert main(["check", f"{script}:double", "--no-advice"]) == 0
+    assert "the hint occupancy = 2 is ignored: registers follow from the schedule" in capsys.readouterr().err
+
+
+def test_a_script_that_launches_nothing_says_so(tmp_path: Path, capsys: Output) -> None:
+    file = tmp_path / "none.py"
+    file.write_text(SCRIPT.partition("if __name__")[0])
+    assert main(["check", str(file)]) == 2
+    assert "no kernel was launched: name one, as in" in capsys.readouterr().err

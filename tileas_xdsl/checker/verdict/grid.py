@@ -1,6 +1,10 @@
 """
 The blocks of a grid beside each other, for kernels of Tile IR.
 
+    row, piece = ct.bid(0), ct.bid(1)
+    ct.store(Sums, index=(row,), tile=..)        blocks (0, 0, 0) and (0, 1, 0) both write 'Sums'[0:8]: a race
+    ct.store(Sums, index=(piece, row), ..)       the numbers of a tile tell both ids: apart
+
 A weak access promises that no other block touches the place meanwhile (Tile IR, memory model). Where the numbers of
 tiles tell the blocks apart, the assumption that blocks do not race goes; where two blocks reach one tile and one of
 them writes, that is a race. Else the assumption stays.

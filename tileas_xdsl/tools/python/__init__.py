@@ -1,5 +1,6 @@
 """
-Python files as input of a subcommand: the kernels that they launch, as Triton compiles them, and what is told of them.
+Python files as input of a subcommand: the kernels that they launch, as Triton compiles them or as cuTile exports them,
+and what is told of them.
 """
 
 from __future__ import annotations
@@ -56,6 +57,10 @@ def kernels_of_python(path: str, targets: Sequence[str], call: str | None) -> li
 
     Raises `InputError` where nothing is launched, and `OSError` where the file cannot be read.
     """
+    from tileas_xdsl.tools.python.cutile import is_script
+
+    if is_script(path):
+        return _kernels_of_cutile(path)
     from tileas_xdsl.triton.python_files import kernels_of, titles
 
     kernels: list[PythonKernel] = []
@@ -66,3 +71,18 @@ def kernels_of_python(path: str, targets: Sequence[str], call: str | None) -> li
         for title, each in zip(titles(found.kernels), found.kernels, strict=True):
             kernels.append(PythonKernel(title, each.ttgir, each.complaint, each.preconditions))
     return kernels
+
+
+def _kernels_of_cutile(path: str) -> list[PythonKernel]:
+    """What a script in cuTile Python launches."""
+    from tileas_xdsl.tools.python.cutile import texts_of_script
+
+    texts, notes = texts_of_script(path)
+    for note in notes:
+        print(note, file=sys.stderr)
+    if not texts:
+        raise InputError([f"{path}: error: no kernel was launched: name one, as in '{path}:name(f16:?x?)'"])
+    return [
+        PythonKernel(call, text if isinstance(text, str) else None, None if isinstance(text, str) else text)
+        for call, text in texts
+    ]

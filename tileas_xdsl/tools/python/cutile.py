@@ -5,7 +5,8 @@ Kernels in cuTile Python as input of every command: `kernel.py:name(types)` is t
 
 The words are what the kernel is launched with: `f16:?x?` an array whose rows are dense and whose extents are multiples
 of 16, `f16:?x?:unaligned` one of any extents, `f32` a number, and the value of a constant. They stand in the order of
-the parameters, or behind their names.
+the parameters, or behind their names. Without words those of the first launch that the script makes are taken, and a
+remark says which. A kernel that a function makes is `file.py:factory(128)(words)`.
 
 The package `cuda-tile` exports the kernel as bytecode, without a GPU. What else the file imports and is not installed,
 or takes a GPU, is replaced by a stand-in. A kernel that has no counterpart below stays Tile IR, and a remark says so.
@@ -18,6 +19,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,6 +31,7 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
     IntAttr,
+    IntegerAttr,
     MemRefType,
     ModuleOp,
     NoneAttr,
@@ -40,16 +43,20 @@ from xdsl.printer import Printer
 
 from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.dialects.array_numbers import ARGUMENTS, ARRAY, NAME, NUMBER
+from tileas_xdsl.dialects.cuda_tile.attributes import HintsAttr
 from tileas_xdsl.dialects.cuda_tile.structure import EntryOp
 from tileas_xdsl.dialects.cuda_tile.types import PointerType, TileType
 from tileas_xdsl.readers.tile_ir import read
 from tileas_xdsl.tools.bytecode import with_places
 from tileas_xdsl.tools.errors import InputError
-from tileas_xdsl.tools.python.executing import execute, quietly
+from tileas_xdsl.tools.python.cutile_launches import launches_of
+from tileas_xdsl.tools.python.executing import execute, quietly, run_noting
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa import ConvertCudaTileToNvTileAAPass
 from tileas_xdsl.triton.host.anything import standing_in
 
-KERNEL = re.compile(r"(?P<file>.+\.py):(?P<name>\w+)(?:\((?P<words>.*)\))?$", re.DOTALL)
+KERNEL = re.compile(r"(?P<file>.+\.py):(?P<name>\w+)(?:\((?P<made>[^()]*)\)(?=\())?(?:\((?P<words>.*)\))?$", re.DOTALL)
+"""A file, a kernel or a function that makes one, what that is called with, and the words."""
+IMPORTED = re.compile(r"^\s*(import|from)\s+cuda\.tile\b", re.MULTILINE)
 VERSION = "13.3"
 """Of the bytecode."""
 ALIGNED = 16
@@ -87,7 +94,13 @@ def text_of_kernel(path: str) -> str:
     Raises `InputError` for a file that does not run, names and words that do not fit, what cuTile does not compile, and
     where `cuda-tile` is not installed; `OSError` where the file cannot be read.
     """
-    module = module_of_kernel(path)
+    return _text(path, module_of_kernel(path))
+
+
+def _text(path: str, module: ModuleOp) -> str:
+    """The text of a module of Tile IR as functions of tiles, or as it is where these do not have it."""
+    for hint in ignored_hints(module):
+        print(f"{path}: note: {hint}", file=sys.stderr)
     try:
         ConvertCudaTileToNvTileAAPass().apply(Context(), module)
     except RefusedError as error:
@@ -97,9 +110,37 @@ def text_of_kernel(path: str) -> str:
     return f"{text.getvalue()}\n"
 
 
+def texts_of_script(file: str) -> tuple[list[tuple[str, str | InputError]], list[str]]:
+    """
+    For each kernel that a script in cuTile Python launches its call, and the tile function that it becomes, or why
+    there is none; and what is to be told of the script. Raises as `text_of_kernel`.
+    """
+    _cutile()
+    launches, found = launches_of(file, ELEMENTS), list[tuple[str, str | InputError]]()
+    for launch in launches.made:
+        path = f"{file}:{launch.name}"
+        words = dict(zip(inspect.signature(launch.kernel._pyfunc).parameters, launch.words, strict=True))
+        try:
+            data = _exported(path, launch.kernel, launch.words, launch.name)
+        except InputError as error:
+            found.append((launch.call, error))
+            continue
+        found.append((launch.call, _text(path, _module(data, words))))
+    return found, launches.notes
+
+
+def is_script(file: str) -> bool:
+    """Whether a Python file is in cuTile Python."""
+    return IMPORTED.search(Path(file).read_text(errors="replace")) is not None
+
+
 def module_of_kernel(path: str) -> ModuleOp:
     """The Tile IR of the kernel `file.py:name(words)`, its arguments called as in Python. Raises as that does."""
-    data, words = _bytecode(path)
+    return _module(*_bytecode(path))
+
+
+def _module(data: bytes, words: Mapping[str, str]) -> ModuleOp:
+    """What bytecode holds, its arguments called as in Python and each op with its place."""
     module = read(data)
     _name_arguments(module, words)
     for op in module.walk():
@@ -116,12 +157,28 @@ def _bytecode(path: str) -> tuple[bytes, Mapping[str, str]]:
     """The bytecode of a kernel, and the word of each parameter, in their order."""
     found = KERNEL.fullmatch(path)
     assert found is not None
-    file, name = found["file"], found["name"]
-    kernel = _kernel_in(file, name)
+    file, name, given = found["file"], found["name"], found["words"]
+    if given is None:
+        kernel, given = _launched(path, file, name)
+    else:
+        kernel = _kernel_in(path, file, name, found["made"])
     parameters = list(inspect.signature(kernel._pyfunc).parameters)
-    given = _given(path, parameters, found["words"])
-    words = {each: given[each] for each in parameters}
-    return _exported(path, kernel, list(words.values()), name), words
+    by_name = _given(path, parameters, given)
+    words = {each: by_name[each] for each in parameters}
+    return _exported(path, kernel, list(words.values()), kernel._pyfunc.__name__), words
+
+
+def _launched(path: str, file: str, name: str) -> tuple[Any, str]:
+    """A kernel, and the words of the first launch that the script makes of it, told in a remark."""
+    _cutile()
+    launches = launches_of(file, ELEMENTS)
+    first = launches.of(name)
+    if first is None:
+        kernel = _kernel_in(path, file, name, None)
+        print("\n".join(launches.notes), end="\n" if launches.notes else "", file=sys.stderr)
+        return kernel, ""
+    print(f"{file}: note: launched as {first.call}, grid {first.grid}", file=sys.stderr)
+    return first.kernel, ", ".join(first.words)
 
 
 MISSING = "error: cuTile Python is not installed: pip install 'tileas-xdsl[cutile]'"
@@ -144,16 +201,26 @@ def _compilation() -> Any:
     return compilation
 
 
-def _kernel_in(file: str, name: str) -> Any:
+def _kernel_in(path: str, file: str, name: str, made: str | None) -> Any:
+    """The kernel `name` of a file, or what the function `name` makes of the constants `made`."""
     ct, notes = _cutile(), list[str]()
     with standing_in({}), quietly():
         contents = execute(file, Path(file).stem, notes)
-    kernel = contents.get(name)
+        kernel = contents.get(name)
+        if made is not None and callable(kernel) and not isinstance(kernel, ct.kernel):
+            arguments = [_constant(path, word.strip()) for word in made.split(",") if word.strip()]
+            run_noting(partial(_make, contents, name, arguments), file, notes)
+            kernel = contents[name]
     if isinstance(kernel, ct.kernel):
         return kernel
     there = [each for each, value in contents.items() if isinstance(value, ct.kernel)]
     listed = f"; there are: {', '.join(there)}" if there else ""
     raise InputError([f"{file}: error: there is no kernel '{name}', decorated with @ct.kernel{listed}", *notes])
+
+
+def _make(contents: dict[str, Any], name: str, arguments: Sequence[Any]) -> None:
+    """Put what a function makes in its place."""
+    contents[name] = contents[name](*arguments)
 
 
 # What it is launched with ---------------------------------------------------------------------------------------------
@@ -274,3 +341,30 @@ def _array_type(pointer: Attribute, rank: int) -> MemRefType[Attribute]:
     assert isinstance(pointer.element_type, PointerType)
     strides = StridedLayoutAttr([NoneAttr()] * (rank - 1) + [IntAttr(1)])
     return MemRefType(pointer.element_type.pointee, [DYNAMIC_INDEX] * rank, strides)
+
+
+# Hints ----------------------------------------------------------------------------------------------------------------
+
+IGNORED = {
+    "num_cta_in_cga": "blocks are not put into clusters",
+    "occupancy": "registers follow from the schedule",
+    "num_worker_warps_per_cta": "the number of warps follows from the tiles; --num-warps asks for another one",
+    "latency": "distances of loads follow from the schedule",
+    "allow_tma": "the target decides, and what stores of the kernel allow",
+}
+"""Hints that nothing below reads, and why."""
+WITHOUT_EFFECT = {"num_cta_in_cga": 1}
+"""Values that ask for what happens anyway."""
+
+
+def ignored_hints(module: ModuleOp) -> list[str]:
+    """A sentence for each hint of a module that is ignored."""
+    found: dict[str, None] = {}
+    for op in module.walk():
+        hints = op.properties.get("optimization_hints")
+        for wishes in hints.targets.data.values() if isinstance(hints, HintsAttr) else ():
+            for name, value in wishes.data.items() if isinstance(wishes, DictionaryAttr) else ():
+                number = value.value.data if isinstance(value, IntegerAttr) else value
+                if name in IGNORED and WITHOUT_EFFECT.get(name) != number:
+                    found[f"the hint {name} = {number} is ignored: {IGNORED[name]}"] = None
+    return list(found)

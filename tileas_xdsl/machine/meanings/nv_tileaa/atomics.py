@@ -215,7 +215,7 @@ def _compare_and_swap(agent: Agent, op: atomics.AtomicCasOp, base: Any, *given: 
             bits = np.dtype(f"u{element.size}")
             same = np.asarray(old, element.dtype).view(bits) == expected[place].astype(element.dtype).view(bits)
             chosen = same if mask is None else same & mask[place]
-            return np.where(chosen, new[place], old).astype(element.dtype)
+            return np.asarray(np.where(chosen, new[place], old), element.dtype)
 
         old = update(agent, op, piece.view, swapped)
         if old is not UNKNOWN:

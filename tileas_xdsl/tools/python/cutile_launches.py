@@ -1,0 +1,144 @@
+"""
+Launches that a script in cuTile Python makes, in the words that `kernel.py:name(words)` takes. Nothing is computed.
+
+    x = torch.zeros(64, 4096, dtype=torch.float16)             double(f16:?x?, 128)
+    ct.launch(stream, (32,), double, (x, 128))           ->
+
+Arrays need a type, a shape and strides: numpy's do, and so do tensors of the stand-in for torch, where there is none.
+Extents and strides that are multiples of 16 stay so; an array that has others may have any (`:unaligned`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+from tileas_xdsl.tools.errors import InputError
+from tileas_xdsl.tools.python.executing import execute, quietly
+from tileas_xdsl.triton.host.anything import standing_in
+from tileas_xdsl.triton.host.torch import torch_for
+
+ALIGNED = 16
+"""Elements of which extents and strides of arrays are promised to be multiples."""
+OTHER_NAMES = {"bool": "bool_"}
+"""Types that cuTile calls otherwise than torch and numpy do."""
+HOPPER = SimpleNamespace(backend="cuda", arch=90, warp_size=32)
+"""The device that a script is told of."""
+
+
+@dataclass(frozen=True)
+class Launched:
+    """A launch that a script made."""
+
+    kernel: Any
+    words: tuple[str, ...]
+    grid: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel's function."""
+        return self.kernel._pyfunc.__name__
+
+    @property
+    def call(self) -> str:
+        """`double(f16:?x?, 128)`."""
+        return f"{self.name}({', '.join(self.words)})"
+
+
+@dataclass
+class Launches:
+    """What a script launched, and what is to be told of it."""
+
+    made: list[Launched] = field(default_factory=list[Launched])
+    notes: list[str] = field(default_factory=list[str])
+
+    def of(self, name: str) -> Launched | None:
+        """The first launch of a kernel; None where there is none."""
+        return next((launch for launch in self.made if launch.name == name), None)
+
+
+def launches_of(file: str, elements: Mapping[str, str]) -> Launches:
+    """
+    The launches that `file` makes when it is run as a script; `elements` are words of types, with cuTile's names.
+
+    Raises `InputError` for a file that cannot be compiled, and `OSError` where it cannot be read.
+    """
+    found = Launches()
+    words = {name: word for word, name in elements.items()}
+    with standing_in(torch_for(HOPPER)), quietly(), _caught(found, words):
+        execute(file, "__main__", found.notes)
+    return found
+
+
+@contextmanager
+def _caught(found: Launches, words: Mapping[str, str]) -> Generator[None]:
+    import cuda.tile as ct  # pyright: ignore
+
+    def launch(_stream: Any, grid: Sequence[Any], kernel: Any, arguments: Sequence[Any], *_: Any, **__: Any) -> None:
+        try:
+            given = words_of(kernel, arguments, words)
+        except InputError as error:
+            found.notes += [f"note: a launch of {kernel._pyfunc.__name__} is left out: {error.messages[0]}"]
+            return
+        launched = Launched(kernel, given, tuple(int(extent) for extent in grid))
+        if launched.call not in {each.call for each in found.made}:
+            found.made.append(launched)
+
+    with patch.object(ct, "launch", launch):
+        yield
+
+
+def words_of(kernel: Any, arguments: Sequence[Any], words: Mapping[str, str]) -> tuple[str, ...]:
+    """The words of arguments; `words` are those of types, by cuTile's names. Raises `InputError`."""
+    parameters = list(inspect.signature(kernel._pyfunc).parameters)
+    if len(parameters) != len(arguments):
+        raise InputError([f"{len(arguments)} arguments are given, and there are {len(parameters)} parameters"])
+    constants = _constants(kernel)
+    return tuple(
+        _word(name, value, name in constants, words) for name, value in zip(parameters, arguments, strict=True)
+    )
+
+
+def _constants(kernel: Any) -> set[str]:
+    """The parameters that are constants."""
+    hints = typing.get_type_hints(kernel._pyfunc, include_extras=True)
+    return {
+        name
+        for name, hint in hints.items()
+        if any(type(each).__name__ == "ConstantAnnotation" for each in getattr(hint, "__metadata__", ()))
+    }
+
+
+def _word(name: str, value: Any, is_constant: bool, words: Mapping[str, str]) -> str:
+    if is_constant or value is None:
+        return str(value)
+    if hasattr(value, "shape") and hasattr(value, "dtype") and len(value.shape):
+        return _array(name, value, words)
+    if hasattr(value, "dtype"):
+        return _element(name, value, words)
+    return "f32" if isinstance(value, float) else "i32"
+
+
+def _element(name: str, value: Any, words: Mapping[str, str]) -> str:
+    spelled = str(value.dtype).rpartition(".")[2]
+    spelled = OTHER_NAMES.get(spelled, spelled)
+    if spelled not in words:
+        raise InputError([f"'{name}' has numbers of type {spelled}"])
+    return words[spelled]
+
+
+def _array(name: str, value: Any, words: Mapping[str, str]) -> str:
+    shape = tuple(int(extent) for extent in value.shape)
+    given = value.stride() if callable(getattr(value, "stride", None)) else value.strides
+    size = value.dtype.itemsize if not callable(getattr(value, "stride", None)) else 1
+    strides = tuple(int(stride) // size for stride in given)
+    if strides[-1] != 1 and shape[-1] > 1:
+        raise InputError([f"the rows of '{name}' are not dense"])
+    is_aligned = not any(number % ALIGNED for number in (*shape, *strides[:-1]))
+    return f"{_element(name, value, words)}:{'x'.join('?' * len(shape))}{'' if is_aligned else ':unaligned'}"
