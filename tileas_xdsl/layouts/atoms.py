@@ -213,8 +213,9 @@ def box_of(memory: LinearLayout, element_bits: int) -> tuple[int, ...] | None:
     shape = memory.shape
     if not fits_in_boxes(shape, element_bits):
         return None
+    times = memory.input_size(OFFSET) >> memory.output_bits
     for width in sorted(SWIZZLES):
-        if shape[-1] * element_bits >= 8 * width and swizzled(shape, element_bits, width) == memory:
+        if shape[-1] * element_bits >= 8 * width and swizzled(shape, element_bits, width, times=times) == memory:
             inner = min(shape[-1], 8 * width // element_bits) if width else shape[-1]
             return (*shape[:-1], inner)
     return None

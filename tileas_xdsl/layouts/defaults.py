@@ -11,7 +11,7 @@ from enum import Enum, auto
 
 from tileas_xdsl.layouts.distributed import WARP_SIZE
 from tileas_xdsl.layouts.errors import exponent
-from tileas_xdsl.layouts.forms import Blocked, LayoutForm, LinearBases, Mma, Swizzled
+from tileas_xdsl.layouts.forms import Blocked, DataPath, LayoutForm, LinearBases, Mma, Swizzled
 from tileas_xdsl.layouts.fragments import TENSOR_ROWS, WGMMA_MAX_N, MmaShape
 from tileas_xdsl.layouts.memory import OFFSET
 from tileas_xdsl.layouts.tensor_memory import COLUMNS
@@ -27,6 +27,8 @@ GROUP_ROWS = 64
 """The rows of a sum of wgmma that a warpgroup has."""
 LEAST_GROUP_COLUMNS = 64
 """Of several warpgroups each: the columns of f16 in a row of the widest swizzle, so that it begins a pattern."""
+LEAST_ROWS = 32
+"""Of a tile whose rows are repeated to fill those of a product: a warp has no fewer lanes of tensor memory."""
 
 
 def coalesced(shape: Sequence[int], element_bits: int, warps: int) -> LayoutForm:
@@ -93,16 +95,20 @@ class Instructions(Enum):
     TCGEN05 = auto()
 
 
-def of_product(m: int, n: int, k: int, element_bits: int, warps: int, best: Instructions) -> ProductForms | None:
+def of_product(
+    m: int, n: int, k: int, element_bits: int, warps: int, best: Instructions, *, fills_rows: bool = False
+) -> ProductForms | None:
     """
     The fragments of a product of M x K and K x N elements: of the `best` instructions that the target has for such
     elements where there are rows or columns for all warpgroups, else of mma.sync; None where the tile is too small for
-    either, or its elements are not multiplied there.
+    either, or its elements are not multiplied there. Where a product `fills_rows`, those that it lacks are the same
+    again.
     """
     if element_bits not in OPERAND_BITS:
         return None
     depth = 256 // element_bits
-    if best is Instructions.TCGEN05 and (acc := _in_tensor_memory(m, n, k, depth, warps)) is not None:
+    rows = max(m, TENSOR_ROWS) if fills_rows and m >= LEAST_ROWS else m
+    if best is Instructions.TCGEN05 and (acc := _in_tensor_memory(rows, n, k, depth, warps)) is not None:
         return ProductForms(None, None, acc)
     grid = _grid_of_groups(m, n, warps) if best is Instructions.WGMMA else None
     if grid is not None and n >= 8 and k >= depth:
@@ -141,12 +147,14 @@ def _in_tensor_memory(m: int, n: int, k: int, depth: int, warps: int) -> Mma | N
 def in_tensor_memory(shape: Sequence[int]) -> LayoutForm:
     """
     How a sum of tcgen05 of M x N elements lies in tensor memory: 128 rows in as many lanes, and the next 128 in the
-    columns behind. Raises `LayoutError` for extents that are no powers of two.
+    columns behind; fewer fill the lanes again and again. Raises `LayoutError` for extents that are no powers of two.
     """
     rows, columns = (exponent(extent, f"the extent of dim{axis}") for axis, extent in enumerate(shape))
     lanes = exponent(TENSOR_ROWS, "the lanes")
     if rows == lanes:
         return Swizzled(0)
+    if rows < lanes:
+        return DataPath(TENSOR_ROWS)
     down = [(1 << bit, 0) for bit in range(rows)]
     across = [(0, 1 << bit) for bit in range(columns)]
     return LinearBases(((OFFSET, (*across, *down[lanes:], *down[:lanes])),))

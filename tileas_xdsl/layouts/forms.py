@@ -26,10 +26,12 @@ from tileas_xdsl.layouts.errors import LayoutError, exponent
 from tileas_xdsl.layouts.fragments import MmaShape, fragment
 from tileas_xdsl.layouts.linear import LinearLayout, dims
 from tileas_xdsl.layouts.memory import OFFSET, SWIZZLES, check_memory, from_cute, row_major, swizzled
+from tileas_xdsl.layouts.scale_factors import scale_layout
 from tileas_xdsl.layouts.tensor_memory import HALF_WARP_BIT, LANES
 from tileas_xdsl.layouts.terms import Arguments, Term, Value, bases, frozen, number, numbers, word
 from tileas_xdsl.targets.engines import Family
 
+SCALE_BITS = 8
 MMA_SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 
 
@@ -68,10 +70,14 @@ class LayoutForm(ABC):
 
 @dataclass(frozen=True)
 class Swizzled(LayoutForm):
-    """Memory as TMA writes it: chunks of 16 bytes permuted within `width` bytes; 0 bytes: not at all."""
+    """
+    Memory as TMA writes it: chunks of 16 bytes permuted within `width` bytes; 0 bytes: not at all. Where an instruction
+    reads more rows than the tile has, they are those of the tile again, `times` times in all.
+    """
 
     width: int
     order: tuple[int, ...] | None = None
+    times: int = 1
 
     @property
     def in_registers(self) -> bool:
@@ -79,10 +85,17 @@ class Swizzled(LayoutForm):
 
     def term(self) -> Term:
         name, width = ("swizzle", (self.width,)) if self.width else ("row_major", ())
-        return Term(name, width, () if self.order is None else frozen({"order": self.order}))
+        said: dict[str, Value] = {} if self.order is None else {"order": self.order}
+        return Term(name, width, frozen(said | ({} if self.times == 1 else {"times": self.times})))
 
     def bits(self, shape: Sequence[int], element_bits: int) -> LinearLayout:
-        return swizzled(shape, element_bits, self.width, self.order)
+        return swizzled(shape, element_bits, self.width, self.order, self.times)
+
+    def check(self, layout: LinearLayout) -> None:
+        if self.times == 1:
+            super().check(layout)
+        elif not layout.is_surjective:
+            raise LayoutError("some elements lie nowhere")
 
 
 @dataclass(frozen=True)
@@ -105,8 +118,9 @@ class Noted(LayoutForm):
 @dataclass(frozen=True)
 class DataPath(LayoutForm):
     """
-    Tensor memory as a product of `rows` x N accumulates there: row behind row of 128; of 64 rows each 16 in the lower
-    half of 32 lanes, with nothing in the upper (PTX ISA, "tcgen05", "Data Path Layout Organization", layouts D and F).
+    Tensor memory as a product of `rows` x N accumulates there: row behind row of 128, of which a tile with fewer has
+    some again; of 64 rows each 16 in the lower half of 32 lanes, with nothing in the upper (PTX ISA, "tcgen05", "Data
+    Path Layout Organization", layouts D and F).
     """
 
     rows: int
@@ -119,14 +133,37 @@ class DataPath(LayoutForm):
         return Term("datapath", (self.rows,))
 
     def bits(self, shape: Sequence[int], element_bits: int) -> LinearLayout:
-        if len(shape) != 2 or shape[0] != self.rows:
+        if len(shape) != 2 or (shape[0] != self.rows and not shape[0] < self.rows == LANES):
             raise LayoutError(f"{self} is a layout of {self.rows} rows, not of {_times(shape)}")
         whole = row_major(shape)
         if self.rows == LANES:
-            return whole
+            return whole * LinearLayout.zeros(OFFSET, "dim0", LANES // shape[0])
         images = whole.images(OFFSET)
         below = exponent(shape[1], "the extent of dim1") + HALF_WARP_BIT
         return LinearLayout(((OFFSET, (*images[:below], 0, *images[below:])),), whole.outputs)
+
+    def check(self, layout: LinearLayout) -> None:
+        if not layout.is_surjective:
+            raise LayoutError("some elements lie nowhere")
+
+
+@dataclass(frozen=True)
+class ScaleFactors(LayoutForm):
+    """Scale factors in shared memory, as `tcgen05.cp` takes them; `axis` is that of the rows, the other one along K."""
+
+    axis: int
+
+    @property
+    def in_registers(self) -> bool:
+        return False
+
+    def term(self) -> Term:
+        return Term("scales", (self.axis,))
+
+    def bits(self, shape: Sequence[int], element_bits: int) -> LinearLayout:
+        if element_bits != SCALE_BITS:
+            raise LayoutError(f"scale factors have {SCALE_BITS} bits, not {element_bits}")
+        return scale_layout(shape, self.axis)
 
     def check(self, layout: LinearLayout) -> None:
         if not layout.is_surjective:
@@ -233,7 +270,10 @@ def _order(arguments: Arguments) -> tuple[int, ...] | None:
 
 
 def _swizzle(arguments: Arguments) -> LayoutForm:
-    return Swizzled(number(arguments.next("its width in bytes"), "the width of a swizzle"), _order(arguments))
+    width = number(arguments.next("its width in bytes"), "the width of a swizzle")
+    times = number(arguments.take("times"), "times") if "times" in arguments.named else 1
+    exponent(times, "how many times a tile lies there")
+    return Swizzled(width, _order(arguments), times)
 
 
 def _row_major(arguments: Arguments) -> LayoutForm:
@@ -252,6 +292,13 @@ def _datapath(arguments: Arguments) -> LayoutForm:
     if rows not in (LANES, LANES // 2):
         raise LayoutError(f"a product accumulates {LANES // 2} or {LANES} rows in a form of its own, not {rows}")
     return DataPath(rows)
+
+
+def _scales(arguments: Arguments) -> LayoutForm:
+    axis = number(arguments.next("the axis of the rows"), "the axis of the rows")
+    if axis not in (0, 1):
+        raise LayoutError(f"scale factors are a matrix, which has the axes 0 and 1, not {axis}")
+    return ScaleFactors(axis)
 
 
 def _mma(arguments: Arguments) -> LayoutForm:
@@ -294,6 +341,7 @@ READERS: Mapping[str, Callable[[Arguments], LayoutForm]] = {
     "row_major": _row_major,
     "cute": _cute,
     "datapath": _datapath,
+    "scales": _scales,
     Family.MMA: _mma,
     "blocked": _blocked,
     "slice": _slice,

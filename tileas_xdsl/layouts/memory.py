@@ -39,23 +39,26 @@ def row_major(shape: Sequence[int], order: Sequence[int] | None = None) -> Linea
     return one
 
 
-def swizzled(shape: Sequence[int], element_bits: int, width: int, order: Sequence[int] | None = None) -> LinearLayout:
+def swizzled(
+    shape: Sequence[int], element_bits: int, width: int, order: Sequence[int] | None = None, times: int = 1
+) -> LinearLayout:
     """
     A tile as TMA writes it with a swizzle of `width` bytes: cut along its fastest dimension into boxes as wide as the
     swizzle (one after the other in memory), rows packed, chunks permuted. Rows narrower than the swizzle are packed as
-    they are, as threads may write them and TMA does not. Raises `LayoutError` for a width that no hardware has.
+    they are, as threads may write them and TMA does not. Each box lies there `times` times, one copy behind the other.
+    Raises `LayoutError` for a width that no hardware has.
     """
     if width not in SWIZZLES:
         raise LayoutError(f"a swizzle has 32, 64 or 128 bytes, or 0 for none, not {width}")
     fastest_first = list(range(len(shape) - 1, -1, -1)) if order is None else list(order)
-    plain = row_major(shape, fastest_first)
     if not width or not shape:
-        return plain
+        return row_major(shape, fastest_first)
     row = 8 * width // element_bits
     inner = fastest_first[0]
     in_box = [min(extent, row) if axis == inner else extent for axis, extent in enumerate(shape)]
     boxes = [extent // box for extent, box in zip(shape, in_box, strict=True)]
-    cut = row_major(in_box, fastest_first) * row_major(boxes, fastest_first)
+    copies = LinearLayout.zeros(OFFSET, f"dim{inner}", times)
+    cut = row_major(in_box, fastest_first) * copies * row_major(boxes, fastest_first)
     return _permuted(cut, SWIZZLES[width], element_bits)
 
 

@@ -32,7 +32,7 @@ from tileas_xdsl.analysis.threads.coordinates import TileOfArray, coordinate_of
 from tileas_xdsl.analysis.threads.filling import is_by_tma
 from tileas_xdsl.analysis.threads.liveness import REARRANGES, agent_of, seen_from
 from tileas_xdsl.analysis.threads.places import OTHER_SLOT, Place, place_of, webs_of
-from tileas_xdsl.analysis.threads.products import reads_shared_memory
+from tileas_xdsl.analysis.threads.products import factors_of, reads_shared_memory
 from tileas_xdsl.analysis.threads.rings import Rings, Slots
 from tileas_xdsl.analysis.threads.stores import stores_behind, waits_at_once
 from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
@@ -367,6 +367,8 @@ class Accesses:
         held, lies = tile_of(registers.type), tile_of(memory.type)
         if held is None or lies is None or not held.in_registers or lies.in_registers or lies.bits % BYTE:
             return None
+        if not lies.layout.is_injective:
+            return None
         return None if self._has_more_warps(op, held.layout) else warps_of(held.layout, lies.layout, lies.bits // BYTE)
 
 
@@ -447,7 +449,7 @@ def _product(accesses: Accesses, op: DotOp | AsyncDotOp) -> Iterator[Access]:
     if isinstance(op, AsyncDotOp):
         yield from accesses.of_columns(op, op.d, writes=True)
     if reads_shared_memory(op):
-        for operand in (op.a, op.b):
+        for operand in factors_of(op):
             goes_on = isinstance(op, AsyncDotOp)
             yield from accesses.of_place(op, operand, writes=False, proxy=Proxy.ASYNC, under_way=goes_on)
 

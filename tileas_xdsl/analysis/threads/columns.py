@@ -3,7 +3,10 @@ Which columns of tensor memory the sums of products lie in, as `tileas-place-acc
 
     %sum, %done = async.dot %a, %b, %begun {nv_tileas.columns = [0, 128]}      column 0 and the 127 behind
 
-All names that control flow gives a sum have its columns.
+All names that control flow gives a sum have its columns. Scale factors are copied into columns of their own in front of
+a product, of a ring into others for each slot:
+
+    %sum, .. = async.dot .., %sfa, %sfb {nv_tileas.scale_columns = [128, 16, 144, 16]}   of A from 128 on, of B from 144
 """
 
 from __future__ import annotations
@@ -26,6 +29,10 @@ LEAST = 32
 """The fewest; their number is a power of two (PTX ISA, "tcgen05.alloc")."""
 COLUMNS_OF = "nv_tileas.columns"
 """The attribute of a product, or of a copy into tensor memory, that says its first column and their number."""
+
+
+SCALE_COLUMNS_OF = "nv_tileas.scale_columns"
+"""The attribute of a product that says first column and number of columns of the factors of A, and the same of B."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +78,15 @@ def columns_of(op: Operation) -> Columns | None:
     return Columns(first.value.data, count.value.data)
 
 
+def scale_columns_of(op: Operation) -> tuple[Columns, Columns] | None:
+    """What a product says of the columns of its scale factors."""
+    said = op.attributes.get(SCALE_COLUMNS_OF)
+    if not isinstance(said, ArrayAttr):
+        return None
+    a, count_a, b, count_b = (each.value.data for each in cast("ArrayAttr[IntegerAttr]", said))
+    return Columns(a, count_a), Columns(b, count_b)
+
+
 def _spread(name: SSAValue, columns: Columns, found: dict[SSAValue, Columns]) -> None:
     """A name, and all that control flow makes of it."""
     if name in found:
@@ -92,5 +108,6 @@ def stores_nothing(op: CopyOp) -> bool:
 
 def allocated(function: Operation) -> int:
     """How many columns a function has to allocate: 0 where it uses none."""
-    most = max((columns.end for columns in columns_in(function).values()), default=0)
+    scales = [columns for op in function.walk() for columns in scale_columns_of(op) or ()]
+    most = max((columns.end for columns in (*columns_in(function).values(), *scales)), default=0)
     return max(LEAST, 1 << (most - 1).bit_length()) if most else 0

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Block, Operation, SSAValue
 
 from tileas_xdsl.analysis.ages import Ages, Commit
@@ -38,6 +39,11 @@ def is_in_tensor_memory(op: Product) -> bool:
 def reads_shared_memory(op: Product) -> bool:
     """Whether the tensor core reads B, and mostly A, from shared memory by itself."""
     return is_of_warpgroup(op) or is_in_tensor_memory(op)
+
+
+def factors_of(op: Product) -> tuple[SSAValue, ...]:
+    """What a product multiplies, and the scale factors of that."""
+    return (op.a, op.b, *(each for each in op.operands[3:] if not isinstance(each.type, IntegerType)))
 
 
 def product_ages(function: Operation) -> Ages:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import cast
 
 from xdsl.dialects.builtin import (
     BFloat16Type,
     Float8E4M3FNType,
     Float8E5M2Type,
+    Float8E8M0FNUType,
     Float16Type,
     Float32Type,
     Float64Type,
@@ -24,13 +26,16 @@ from tileas_xdsl.dialects.nv_tileaa.structure import PermuteOp, ViewOp
 from tileas_xdsl.dialects.nv_tileas.layout import element_bits, form_of, layout_of, linear_layout
 from tileas_xdsl.layouts.descriptors import PATTERN
 from tileas_xdsl.layouts.distributed import REGISTER, permuted, reshaped
-from tileas_xdsl.layouts.forms import Swizzled
+from tileas_xdsl.layouts.forms import ScaleFactors, Swizzled
 from tileas_xdsl.layouts.linear import LinearLayout
+from tileas_xdsl.layouts.memory import OFFSET
+from tileas_xdsl.layouts.scale_factors import SCALE_ALIGNMENT, scales_of
 
 REGISTER_BITS = 32
 SMALL_FLOATS = (Float8E4M3FNType, Float8E5M2Type)
+BYTES = (*SMALL_FLOATS, Float8E8M0FNUType)
 """Threads have them as bytes."""
-NUMBERS = (BFloat16Type, Float16Type, Float32Type, Float64Type, IndexType, IntegerType, *SMALL_FLOATS)
+NUMBERS = (BFloat16Type, Float16Type, Float32Type, Float64Type, IndexType, IntegerType, *BYTES)
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ class Tile:
     @property
     def number(self) -> Attribute:
         """What a thread has of an element: itself, or of a small float its bits."""
-        return i8 if isinstance(self.element, SMALL_FLOATS) else self.element
+        return i8 if isinstance(self.element, BYTES) else self.element
 
     @property
     def count(self) -> int:
@@ -69,13 +74,27 @@ class Tile:
 
     @property
     def bytes(self) -> int:
-        """Of the whole tile in memory."""
-        return max(1, (self.bits << self.layout.output_bits) // 8)
+        """Of the whole tile in memory; what its layout leaves empty counts."""
+        places = self.layout.output_bits if self.in_registers else len(self.layout.images(OFFSET))
+        return max(1, (self.bits << places) // 8)
+
+    @property
+    def repeats(self) -> tuple[int, ...]:
+        """How far behind its bytes in memory it lies again, in bytes; 0 is the first."""
+        form, shape = form_of(self.type), self.layout.shape
+        if isinstance(form, ScaleFactors):
+            return scales_of(shape, 0).repeats if form.axis == 0 else (0,)
+        if not isinstance(form, Swizzled) or form.times == 1:
+            return (0,)
+        box = prod(shape[:-1]) * form.width
+        return tuple(box * number for number in range(form.times))
 
     @property
     def period(self) -> int:
-        """After how many bytes of memory the pattern of its swizzle begins again; 1 where there is none."""
+        """After how many bytes of memory its pattern begins again: of a swizzle, or of scale factors; 1 without one."""
         form = form_of(self.type)
+        if isinstance(form, ScaleFactors):
+            return SCALE_ALIGNMENT
         return PATTERN.get(form.width, 1) if isinstance(form, Swizzled) else 1
 
 

@@ -7,7 +7,10 @@ The instruction descriptor of `tcgen05.mma`: a word that says the elements and t
 | 7-9, 10-12 | the elements of A, and of B: a number of the kind |
 | 15, 16 | whether neighbours of A, and of B, are so along M, and along N |
 | 17-22 | N / 8 |
-| 24-28 | M / 16; of a product with scale factors 27-28, M / 128 |
+| 24-28 | M / 16 |
+
+Of a product with scale factors bits 4-5 and 29-30 say at which byte of a word the factors of B, and of A, begin, bit 23
+that they are powers of two, and 27-28 M / 128.
 
 (PTX ISA, "TensorCore 5th Generation Instructions", "Instruction descriptor".)
 """
@@ -19,6 +22,7 @@ from typing import Any, NamedTuple
 
 from xdsl.dialects.builtin import (
     BFloat16Type,
+    Float4E2M1FNType,
     Float8E4M3FNType,
     Float8E5M2Type,
     Float16Type,
@@ -28,7 +32,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from tileas_xdsl.dialects.nvvm.matrix_attributes import Tcgen05MMAKind
+from tileas_xdsl.dialects.nvvm.matrix_attributes import BlockScaleKind, Tcgen05MMAKind
 
 
 class Field(NamedTuple):
@@ -51,6 +55,7 @@ SUM, A, B = Field(4, 2), Field(7, 3), Field(10, 3)
 A_ALONG_M, B_ALONG_N = Field(15, 1), Field(16, 1)
 COLUMNS, ROWS = Field(17, 6, 8), Field(24, 5, 16)
 ROWS_OF_SCALED = Field(27, 2, 128)
+SCALES_OF_A, SCALES_OF_B, POWERS_OF_TWO = Field(29, 2), Field(4, 2), Field(23, 1)
 
 F32_SUM, I32_SUM = 1, 2
 ELEMENTS: Mapping[Tcgen05MMAKind, Mapping[Attribute, int]] = {
@@ -63,3 +68,9 @@ ELEMENTS: Mapping[Tcgen05MMAKind, Mapping[Attribute, int]] = {
     },
 }
 """Kind -> elements of 8 bits and more, and the numbers that stand for them. (There are floats of 4 and 6 bits, too.)"""
+ELEMENTS_OF_SCALED: Mapping[BlockScaleKind, Mapping[Attribute, int]] = {
+    BlockScaleKind.MXF8F6F4: ELEMENTS[Tcgen05MMAKind.F8F6F4],
+    BlockScaleKind.MXF4: {Float4E2M1FNType(): 1},
+    BlockScaleKind.MXF4NVF4: {Float4E2M1FNType(): 1},
+}
+"""The same of products with scale factors."""

@@ -294,6 +294,25 @@ class Tcgen05MMABlockScaleOp(ScaledProductOp):
         " attr-dict `:` `(` type(operands) `)`"
     )
 
+    def __init__(
+        self,
+        operands: Operands,
+        scales: tuple[Value, Value],
+        kind: BlockScaleKind,
+        block_scale: Tcgen05BlockScale = Tcgen05BlockScale.DEFAULT,
+        *,
+        group: CTAGroup = CTAGroup.CTA_1,
+    ) -> None:
+        super().__init__(
+            operands=[*operands, *scales],
+            properties={
+                "kind": BlockScaleKindAttr(kind),
+                "ctaGroup": CTAGroupAttr(group),
+                "blockScale": Tcgen05BlockScaleAttr(block_scale),
+                "collectorOp": DISCARD,
+            },
+        )
+
 
 @irdl_op_definition
 class Tcgen05MMASparseBlockScaleOp(ScaledProductOp):

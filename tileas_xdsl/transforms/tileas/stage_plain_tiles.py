@@ -28,8 +28,8 @@ from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
 from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.transforms.tileas.materialize_async.plan import plan_function
 
-A, B = 0, 1
-"""The factors among the operands of a product."""
+FACTORS = (0, 1, 3, 4)
+"""The factors among the operands of a product, and their scales."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class StagePlainTilesPass(ModulePass):
     Rewrites
         `nv_tileaa.tiled_load` in a loop, where `tileas-materialize-async` makes a stage of it and the type of its tile
         has no layout: the tile gets one in shared memory, and a conversion to the plain type stands behind it for all
-        users but products that take it as A or B.
+        users but products that take it as a factor or as its scales.
 
     Requires
         Verified IR, in front of `tileas-materialize-async`, which leaves the loads of agents synchronous (`agents`).
@@ -81,5 +81,5 @@ def _put_into_memory(load: TiledLoadOp) -> None:
 
 
 def _reads_memory(use: Use) -> bool:
-    """Whether a use is the A or B of a product, which takes it from shared memory as well."""
-    return isinstance(use.operation, DotOp) and use.index in (A, B)
+    """Whether a use is a factor of a product, or its scales, which it takes from shared memory as well."""
+    return isinstance(use.operation, DotOp) and use.index in FACTORS

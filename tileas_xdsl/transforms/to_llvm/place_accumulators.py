@@ -15,7 +15,8 @@ for a product adds in place. What it adds to is therefore copied where it is nee
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -26,9 +27,10 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from tileas_xdsl.analysis.threads.columns import COLUMNS_OF, MOST, Columns, columns_in
+from tileas_xdsl.analysis.threads.columns import COLUMNS_OF, MOST, SCALE_COLUMNS_OF, Columns, columns_in
 from tileas_xdsl.analysis.threads.liveness import Liveness, comes_behind
 from tileas_xdsl.analysis.threads.products import Product, is_in_tensor_memory
+from tileas_xdsl.analysis.threads.rings import Rings
 from tileas_xdsl.analysis.value_flow import Families, names_behind, values_in
 from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.cute import CuteAtomAttr
@@ -39,8 +41,11 @@ from tileas_xdsl.dialects.nv_tileas.memory import AsyncTiledLoadOp
 from tileas_xdsl.dialects.nv_tileas.structure import CopyOp
 from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaStoreOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
+from tileas_xdsl.interfaces import enclosing_function
 from tileas_xdsl.layouts.defaults import in_tensor_memory
 from tileas_xdsl.layouts.distributed import WARP
+from tileas_xdsl.layouts.fragments import TENSOR_ROWS
+from tileas_xdsl.layouts.scale_factors import scales_of
 from tileas_xdsl.layouts.tensor_memory import transfers
 
 SIGNS = ("signedness_a", "signedness_b")
@@ -106,7 +111,7 @@ def _place(function: func.FuncOp, products: Sequence[Product]) -> None:
             _put(op, 2)
     placed = [[_placed(name) for name in web] for web in webs]
     _hoist_waits(function)
-    _give_columns(placed)
+    _give_columns(placed, issued)
 
 
 def _placed(name: SSAValue) -> SSAValue:
@@ -121,7 +126,8 @@ def _issued(op: Product) -> AsyncDotOp:
     """The product as one that goes on by itself."""
     if isinstance(op, AsyncDotOp):
         return op
-    made = AsyncDotOp(op.a, op.b, op.c)
+    scales = None if op.sfa is None or op.sfb is None else (op.sfa, op.sfb)
+    made = AsyncDotOp(op.a, op.b, op.c, scales=scales)
     made.attributes |= {name: sign for name in SIGNS if (sign := op.properties.get(name)) is not None}
     wait = AsyncWaitOp(made.done)
     made.location = wait.location = op.location
@@ -320,8 +326,8 @@ def _maker(value: SSAValue) -> Operation:
 # Columns --------------------------------------------------------------------------------------------------------------
 
 
-def _give_columns(webs: list[list[SSAValue]]) -> None:
-    """One web behind the other."""
+def _give_columns(webs: list[list[SSAValue]], products: Sequence[AsyncDotOp]) -> None:
+    """One web behind the other, and behind these the scale factors."""
     for web in webs:
         operands = [op.operands[number] for name in web for op, number in _sources_and_sums(name)]
         web += [operand for operand in operands if isinstance(operand.owner, CopyOp)]
@@ -329,16 +335,46 @@ def _give_columns(webs: list[list[SSAValue]]) -> None:
     first = 0
     for web in webs:
         rows, width = cast("TensorType[Attribute]", web[0].type).get_shape()
-        columns = Columns(first, rows // 128 * width)
+        columns = Columns(first, -(-rows // TENSOR_ROWS) * width)
         for name in web:
             _refuse_others(name, web, liveness)
             if isinstance(name.owner, AsyncDotOp | CopyOp):
                 numbers = [IntegerAttr(each, i32) for each in (columns.first, columns.count)]
                 name.owner.attributes[COLUMNS_OF] = ArrayAttr(numbers)
         first = columns.end
+    first = _give_scale_columns(products, first)
     if first > MOST:
         words = f"adds to a sum with which products take {first} columns of tensor memory, and there are {MOST}"
         refuse(_maker(webs[-1][0]), words, "use smaller tiles")
+
+
+def _give_scale_columns(products: Sequence[AsyncDotOp], first: int) -> int:
+    """
+    Give the scale factors of products columns from `first` on. Products of different iterations share them where they
+    read the slots of one ring: what says that a slot is full says that what was read of it before is over. Two products
+    in one block that read one ring do not. Returns the end.
+    """
+    scaled = [op for op in products if op.scales]
+    if not scaled:
+        return first
+    function = enclosing_function(scaled[0])
+    assert function is not None
+    rings, known, seen = Rings(function), dict[Hashable, int](), Counter[Hashable]()
+    for op in scaled:
+        said: list[int] = []
+        for axis, tile in enumerate(op.scales):
+            own = rings.of_tile(tile)
+            slots = own[0] if len(own) == 1 else None
+            turn = (op.parent_block(), slots, axis)
+            key: Hashable = (op, axis) if slots is None else (slots, axis, seen[turn])
+            seen[turn] += 1
+            kind = cast("TensorType[Attribute]", tile.type)
+            count = scales_of(kind.get_shape(), axis).columns * (1 if slots is None else slots.depth)
+            if key not in known:
+                known[key], first = first, first + count
+            said += [known[key], count]
+        op.attributes[SCALE_COLUMNS_OF] = ArrayAttr([IntegerAttr(each, i32) for each in said])
+    return first
 
 
 def _sources_and_sums(name: SSAValue) -> Iterator[tuple[Operation, int]]:

@@ -9,7 +9,7 @@ columns of D.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -369,7 +369,9 @@ ELEMENTS_ALONG_K = {
 }
 COLUMNS_OF_A = 8
 COLUMNS_OF_FACTORS = 4
-"""The most that metadata, and scale factors, of one product take."""
+"""The most that metadata, and scale factors of A, of one product take."""
+ROWS_OF_FACTORS = 32
+"""Whose scale factors are in one column."""
 
 
 def _extents(op: Operation, word: int) -> tuple[int, int]:
@@ -404,7 +406,10 @@ def _mma(agent: Agent, op: tcgen05_mma.ProductOp, d: Any, a: Any, b: Any, shape:
     touches = [
         _input(agent, op, a, rows, is_transposed=bool(A_ALONG_M.of(word))),
         _input(agent, op, b, columns, is_transposed=bool(B_ALONG_N.of(word))),
-        *(_factors(agent, op, agent.known(place, op, "reads factors or metadata at")) for place in others),
+        *(
+            _factors(agent, op, agent.known(place, op, "reads factors or metadata at"), width)
+            for place, width in zip(others, _columns_of_factors(op, columns), strict=True)
+        ),
         Touch(sum_, True, Proxy.TENSOR_CORE),
     ]
     accumulator = (place.base, place.offset, rows, columns, *_kind_of(op))
@@ -412,19 +417,25 @@ def _mma(agent: Agent, op: tcgen05_mma.ProductOp, d: Any, a: Any, b: Any, shape:
     if _computes(agent):
         corner = tensor_memory(agent).corner(op, place)
         is_added = bool(agent.known(adds, op, "decides by whether to add"))
-        fetch, deliver = _computed(agent, op, word, (a, b), tensor_products.Sum(corner, rows, columns, is_added))
+        sum_at = tensor_products.Sum(corner, rows, columns, is_added)
+        fetch, deliver = _computed(agent, op, word, (a, b), sum_at, others)
     label = f"a product of {rows} x {columns}"
     start_pipelined(agent, op, Instruction.PRODUCT, touches, label, accumulator, fetch, deliver)
 
 
 def _computed(
-    agent: Agent, op: tcgen05_mma.ProductOp, word: int, factors: tuple[Any, Any], sum_: tensor_products.Sum
+    agent: Agent,
+    op: tcgen05_mma.ProductOp,
+    word: int,
+    factors: tuple[Any, Any],
+    sum_: tensor_products.Sum,
+    others: Sequence[Any],
 ) -> tuple[Callable[[], Any], Callable[[Any], None]]:
     """What reads the factors of a product, and what adds it to the cells."""
-    if not isinstance(op, tcgen05_mma.Tcgen05MMAOp) or any(isinstance(each, Pointer) for each in factors):
+    is_known = isinstance(op, tcgen05_mma.Tcgen05MMAOp | tcgen05_mma.Tcgen05MMABlockScaleOp)
+    if not is_known or any(isinstance(each, Pointer) for each in factors):
         raise UnsupportedError(
-            op,
-            "has factors in tensor memory, scales or a sparse A, which the machine does not compute; check it instead",
+            op, "has factors in tensor memory, or a sparse A, which the machine does not compute; check it instead"
         )
     kinds = tensor_products.numbers_of(op, op.kind.data, word)
     extents = [(rows, ELEMENTS_ALONG_K[op.kind.data]) for rows in (sum_.rows, sum_.columns)]
@@ -437,6 +448,11 @@ def _computed(
     def fetch() -> Any:
         return [_matrix(agent, factor, dtype, shape, k_major=k_major) for factor, dtype, shape, k_major in matrices]
 
+    if isinstance(op, tcgen05_mma.Tcgen05MMABlockScaleOp):
+        memory = tensor_memory(agent)
+        corners = [memory.corner(op, agent.known(place, op, "reads factors at")) for place in others]
+        scales = tensor_products.scales_in(op, word, corners)
+        return fetch, lambda given: tensor_products.add_scaled(cells, given, sum_, scales)
     return fetch, lambda given: tensor_products.add(cells, given, sum_)
 
 
@@ -477,6 +493,13 @@ def _input(agent: Agent, op: tcgen05_mma.ProductOp, given: Any, rows: int, *, is
     return Touch(view, False, Proxy.ASYNC)
 
 
-def _factors(agent: Agent, op: Operation, place: Pointer) -> Touch:
-    width = min(COLUMNS_OF_FACTORS, max(tensor_memory(agent).columns_left(place), 1))
+def _columns_of_factors(op: tcgen05_mma.ProductOp, columns: int) -> Sequence[int]:
+    """How many columns of tensor memory each of the other operands takes, at most."""
+    if not isinstance(op, tcgen05_mma.ScaledProductOp):
+        return [COLUMNS_OF_FACTORS] * len(op.reads)
+    return [*[COLUMNS_OF_FACTORS] * (len(op.reads) - 1), max(COLUMNS_OF_FACTORS, -(-columns // ROWS_OF_FACTORS))]
+
+
+def _factors(agent: Agent, op: Operation, place: Pointer, most: int) -> Touch:
+    width = min(most, max(tensor_memory(agent).columns_left(place), 1))
     return Touch(allocated_cells(agent, op, place, LANES, width), False, Proxy.TENSOR_CORE)

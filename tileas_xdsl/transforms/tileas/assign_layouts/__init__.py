@@ -32,6 +32,7 @@ from tileas_xdsl.targets.chips import DEFAULT_NAME
 from tileas_xdsl.transforms.tileas.assign_layouts.agreement import make_agree
 from tileas_xdsl.transforms.tileas.assign_layouts.products import (
     anchor_products,
+    layouts_in_memory,
     takes_turned,
     widen_factors,
 )
@@ -80,7 +81,9 @@ class AssignLayoutsPass(ModulePass):
         for function, capability in zip(functions_in(op), capabilities, strict=True):
             widen_factors(function, self.num_warps, capability)
             read_first(function, partial(takes_turned, warps=self.num_warps, capability=capability))
-        assign_tiles(op, self.num_warps)
+        for function, capability in zip(functions_in(op), capabilities, strict=True):
+            assign_tiles(function, self.num_warps, layouts_in_memory(function, self.num_warps, capability))
+        assign_tiles(op, self.num_warps, {})
         for function, capability in zip(functions_in(op), capabilities, strict=True):
             make_agree(function)
             anchor_products(function, self.num_warps, capability)

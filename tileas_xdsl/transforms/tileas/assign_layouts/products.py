@@ -14,29 +14,66 @@ from sm_89 on (PTX ISA, "wgmma.mma_async" and "mma"). Products of two f16 are ex
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import cast
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import TensorType, f16
+from xdsl.dialects.builtin import Float4E2M1FNType, TensorType, f16
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from tileas_xdsl.analysis.threads.tensor_products import kind_of
+from tileas_xdsl.analysis.threads.tensor_products import ScaledKind, kind_of
 from tileas_xdsl.analysis.threads.tiles import SMALL_FLOATS
+from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.nv_tileaa import compute as nv_tileaa
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileaa.structure import PermuteOp
 from tileas_xdsl.dialects.nv_tileas import compute as nv_tileas
+from tileas_xdsl.dialects.nv_tileas.compute import BlockScaledMmaOp
 from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, element_bits, form_of, has_six_bit_floats, layout_of
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
 from tileas_xdsl.dialects.nv_tileas.verification import space_of
-from tileas_xdsl.dialects.nvvm.matrix_attributes import Tcgen05MMAKind
-from tileas_xdsl.layouts.defaults import Instructions, ProductForms, in_shared_memory, of_product
-from tileas_xdsl.layouts.forms import LayoutForm, Mma
+from tileas_xdsl.dialects.nvvm.matrix_attributes import BlockScaleKind, Tcgen05MMAKind
+from tileas_xdsl.dialects.scalars import Float4E0M3Type
+from tileas_xdsl.layouts.defaults import Instructions, ProductForms, in_shared_memory, of_product, widest_swizzle
+from tileas_xdsl.layouts.forms import LayoutForm, Mma, ScaleFactors, Swizzled
 from tileas_xdsl.targets.chips import Feature, can
 from tileas_xdsl.transforms.tileas.assign_layouts.reads import is_plain_in_memory
 
+AXES_OF_SCALES = (0, 1)
+"""The dimension of the rows of A in their scale factors, and that of the columns of B in theirs."""
 Product = nv_tileaa.DotOp | nv_tileas.DotOp
+
+
+def layouts_in_memory(function: Operation, warps: int, capability: int) -> dict[Attribute, Attribute]:
+    """
+    What the types of tiles become that lie in shared memory for products with sums in tensor memory alone: scale
+    factors, and an A with fewer rows than an instruction.
+    """
+    found: dict[Attribute, Attribute] = {}
+    others: set[Attribute] = set()
+    for op in [each for each in function.walk() if isinstance(each, DotOp)]:
+        wanted = dict(_forms_in_memory(op, warps, capability))
+        for number, value in enumerate(op.operands):
+            tile = cast("TensorType[Attribute]", value.type)
+            if number not in wanted or not is_plain_in_memory(value) or form_of(tile) is not None:
+                others.add(tile)
+                continue
+            layout = LayoutAttr.of("smem", form=wanted[number])
+            new = TensorType(tile.element_type, tile.get_shape(), layout)
+            others |= {tile} if found.setdefault(tile, new) != new else set()
+    return {tile: wanted for tile, wanted in found.items() if tile not in others}
+
+
+def _forms_in_memory(op: DotOp, warps: int, capability: int) -> Iterator[tuple[int, LayoutForm]]:
+    """The operands of a product, by number, that lie in shared memory in a form of their own."""
+    forms = _best_forms(op, warps, capability)
+    if forms is None or not forms.acc.shape.is_tcgen05:
+        return
+    if (times := _rows_again(op.a, forms)) > 1:
+        yield 0, _again(op.a.type, times)
+    for number, axis in enumerate(AXES_OF_SCALES[: len(op.operands) - 3], 3):
+        yield number, ScaleFactors(axis)
 
 
 def widen_factors(function: Operation, warps: int, capability: int) -> None:
@@ -92,10 +129,25 @@ def _built(point: Operation, op: Operation) -> SSAValue:
 
 def anchor_products(function: Operation, warps: int, capability: int) -> None:
     """Give the products of a function the fragments that a target has for them."""
+    for op in [op for op in function.walk() if isinstance(op, Product | BlockScaledMmaOp)]:
+        _refuse_nameless(op)
     for op in [op for op in function.walk() if isinstance(op, Product)]:
         forms = _forms_of(op, warps, capability)
         if forms is not None:
             _anchor(op, forms)
+
+
+def _refuse_nameless(op: Product | BlockScaledMmaOp) -> None:
+    """Raises `RefusedError` for elements that TileAS multiplies and PTX has no name for, or that share bytes."""
+    for value in (op.a, op.b):
+        match cast("TensorType[Attribute]", value.type).element_type:
+            case Float4E0M3Type() as element:
+                refuse(op, f"multiplies {element}, FP4 of the form E0M3, which PTX does not have", "use f4E2M1FN")
+            case Float4E2M1FNType() as element:
+                words = f"multiplies {element}, two of which share a byte, and threads do not move these yet"
+                refuse(op, words, "use floats of 8 bits")
+            case _:
+                pass
 
 
 def _forms_of(op: Product, warps: int, capability: int) -> ProductForms | None:
@@ -119,7 +171,8 @@ def _best_forms(op: Product, warps: int, capability: int) -> ProductForms | None
     if any(has_six_bit_floats(tile) for tile in tiles):
         return None
     (m, k), (_, n), _ = shapes
-    return of_product(m, n, k, bits, warps, _instructions(capability, op))
+    fills_rows = isinstance(kind_of(op), ScaledKind)
+    return of_product(m, n, k, bits, warps, _instructions(capability, op), fills_rows=fills_rows)
 
 
 def _instructions(capability: int, op: Product) -> Instructions:
@@ -133,8 +186,12 @@ def _instructions(capability: int, op: Product) -> Instructions:
     kind = kind_of(op)
     if kind is None or not can(capability, kind.feature):
         return Instructions.MMA_SYNC
-    is_wide = kind.kind is Tcgen05MMAKind.TF32
+    is_wide = kind.kind in ALONG_K
     return Instructions.MMA_SYNC if is_wide and not _lies_along_k(op) else Instructions.TCGEN05
+
+
+ALONG_K = (Tcgen05MMAKind.TF32, BlockScaleKind.MXF4, BlockScaleKind.MXF4NVF4)
+"""The kinds of products whose factors have rows along K as loads and swizzles leave them."""
 
 
 def _lies_along_k(op: Product) -> bool:
@@ -147,16 +204,34 @@ def _anchor(op: Product, forms: ProductForms) -> None:
     before = op.d.type
     for index, form in enumerate((forms.a, forms.b)):
         factor, is_shared = op.operands[index], _space(op.operands[index]) == "smem"
-        if form is None and not is_shared:
+        if form is None and index == 0 and (rows := _rows_again(factor, forms)) > 1:
+            _replace(op, index, _converted(op, factor, "smem", _again(factor.type, rows)))
+        elif form is None and not is_shared:
             _replace(op, index, _in_shared_memory(op, factor))
         elif form is not None and not (forms.b is None and is_shared):
             _replace(op, index, _converted(op, factor, "rmem", form))
+    if forms.acc.shape.is_tcgen05:
+        for index, axis in enumerate(AXES_OF_SCALES[: len(op.operands) - 3], 3):
+            _replace(op, index, _converted(op, op.operands[index], "smem", ScaleFactors(axis)))
     _replace(op, 2, _converted(op, op.c, "rmem", forms.acc))
     result = Rewriter.replace_value_with_new_type(op.d, op.c.type)
     back = ConvertLayoutOp(result, before)
     back.location = op.location
     Rewriter.insert_op(back, InsertPoint.after(op))
     result.replace_uses_with_if(back.result, lambda use: use.operation is not back)
+
+
+def _rows_again(a: SSAValue, forms: ProductForms) -> int:
+    """How many times the rows of A fill those of an instruction that reads it from shared memory."""
+    rows = cast("TensorType[Attribute]", a.type).get_shape()[0]
+    return max(1, forms.acc.shape.m // rows) if forms.acc.shape.is_tcgen05 else 1
+
+
+def _again(type_: Attribute, times: int) -> LayoutForm:
+    """The layout of A in shared memory, with its rows that many times."""
+    tile, bits = cast("TensorType[Attribute]", type_), element_bits(type_)
+    assert bits is not None
+    return Swizzled(widest_swizzle(tile.get_shape(), bits), times=times)
 
 
 def _in_shared_memory(op: Product, factor: SSAValue) -> SSAValue:

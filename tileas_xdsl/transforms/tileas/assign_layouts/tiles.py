@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import cast
 
@@ -54,39 +55,45 @@ def refuse_tiles_without_layout(module: ModuleOp, warps: int) -> None:
                 refuse(op, f"has the tile {value.type}, which no layout fits: {error}", "pad the tile")
 
 
-def assign_tiles(module: ModuleOp, warps: int) -> None:
-    """Put the layouts into the types of all values and attributes."""
-    for op in module.walk():
-        _assign(op, warps)
+Known = Mapping[Attribute, Attribute]
+"""Types of tiles whose layout follows from what they are for -> the types with it."""
 
 
-def _assign(op: Operation, warps: int) -> None:
+def assign_tiles(root: Operation, warps: int, known: Known) -> None:
+    """Put the layouts into the types of all values and attributes: `known` ones, else what a type suggests."""
+    for op in root.walk():
+        _assign(op, warps, known)
+
+
+def _assign(op: Operation, warps: int, known: Known) -> None:
     for region in op.regions:
         for block in region.blocks:
             for argument in list(block.args):
-                _replace(argument, warps)
+                _replace(argument, warps, known)
     for result in list(op.results):
-        _replace(result, warps)
+        _replace(result, warps, known)
     for entries in (op.attributes, op.properties):
         for name, attribute in list(entries.items()):
-            entries[name] = _within(attribute, warps)
+            entries[name] = _within(attribute, warps, known)
 
 
-def _replace(value: SSAValue, warps: int) -> None:
-    wanted = _within(value.type, warps)
+def _replace(value: SSAValue, warps: int, known: Known) -> None:
+    wanted = _within(value.type, warps, known)
     if wanted != value.type:
         Rewriter.replace_value_with_new_type(value, wanted)
 
 
-def _within(attribute: Attribute, warps: int) -> Attribute:
+def _within(attribute: Attribute, warps: int, known: Known) -> Attribute:
     """The attribute with the layouts in all tile types that it holds."""
+    if attribute in known:
+        return known[attribute]
     if isinstance(attribute, TensorType):
         return suggested(cast(Attribute, attribute), warps)
     if isinstance(attribute, ArrayAttr):
-        return ArrayAttr([_within(entry, warps) for entry in cast(ArrayAttr[Attribute], attribute).data])
+        return ArrayAttr([_within(entry, warps, known) for entry in cast(ArrayAttr[Attribute], attribute).data])
     if isinstance(attribute, DictionaryAttr):
-        return DictionaryAttr({name: _within(entry, warps) for name, entry in attribute.data.items()})
+        return DictionaryAttr({name: _within(entry, warps, known) for name, entry in attribute.data.items()})
     if isinstance(attribute, ParametrizedAttribute):
-        parameters = [_within(parameter, warps) for parameter in attribute.parameters]
+        parameters = [_within(parameter, warps, known) for parameter in attribute.parameters]
         return attribute if parameters == list(attribute.parameters) else attribute.new(parameters)
     return attribute

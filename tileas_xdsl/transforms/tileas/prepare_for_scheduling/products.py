@@ -43,22 +43,37 @@ def issue_products(loop: scf.ForOp, model: MachineModel) -> None:
     if model.products is Products.NONE:
         return
     products = [op for op in loop.body.block.ops if isinstance(op, nv_tileaa.DotOp | DotOp)]
-    issued = {op: None for op in products if can_be_issued(op) and adds_in_place(op, loop)}
+    issued = {op: None for op in products if can_be_issued(op, model) and adds_in_place(op, loop)}
     for op in issued:
         _issue(op, loop, issued)
 
 
-def can_be_issued(op: nv_tileaa.DotOp | DotOp) -> bool:
-    """Whether one instruction family of the tensor core takes this product: shapes, elements, and where factors lie."""
-    scaled = op.sfa is not None if isinstance(op, nv_tileaa.DotOp) else bool(op.extras)
+def can_be_issued(op: nv_tileaa.DotOp | DotOp, model: MachineModel) -> bool:
+    """
+    Whether the instructions of the tensor core take this product: shapes, elements, and where factors lie. Those with
+    sums in tensor memory take scale factors.
+    """
+    scales = scales_of_product(op)
     shape = extents(op.c.type)
-    if scaled or len(shape) != 2 or shape[0] % ROWS or shape[1] % COLUMNS:
+    if scales and model.products is not Products.TCGEN05:
+        return False
+    if any(storage_spaces(scale.type) != frozenset(["shared"]) for scale in scales):
+        return False
+    if len(shape) != 2 or shape[0] % ROWS or shape[1] % COLUMNS:
         return False
     if storage_spaces(op.b.type) != frozenset(["shared"]) or storage_spaces(op.c.type) != frozenset(["register"]):
         return False
     if storage_spaces(op.a.type) not in (frozenset(["shared"]), frozenset(["register"])):
         return False
-    return element_type_of(op.a.type) == element_type_of(op.b.type) and packed_bits(op.a.type) <= WIDEST
+    is_of_one_kind = bool(scales) or element_type_of(op.a.type) == element_type_of(op.b.type)
+    return is_of_one_kind and packed_bits(op.a.type) <= WIDEST
+
+
+def scales_of_product(op: nv_tileaa.DotOp | DotOp) -> tuple[SSAValue, ...]:
+    """The scale factors of A and B; none of a product without."""
+    if isinstance(op, DotOp):
+        return op.scales
+    return () if op.sfa is None or op.sfb is None else (op.sfa, op.sfb)
 
 
 def adds_in_place(op: nv_tileaa.DotOp | DotOp, loop: scf.ForOp) -> bool:
@@ -97,7 +112,8 @@ def _is_last_use(value: SSAValue, op: Operation) -> bool:
 
 def _issue(op: nv_tileaa.DotOp | DotOp, loop: scf.ForOp, issued: Container[Operation]) -> None:
     block = loop.body.block
-    product = AsyncDotOp(op.a, op.b, op.c)
+    scales = scales_of_product(op)
+    product = AsyncDotOp(op.a, op.b, op.c, scales=(scales[0], scales[1]) if scales else None)
     product.location = op.location
     for name in ("signedness_a", "signedness_b"):
         given = op.properties.get(name) or op.attributes.get(name)
@@ -111,7 +127,8 @@ def _issue(op: nv_tileaa.DotOp | DotOp, loop: scf.ForOp, issued: Container[Opera
     Rewriter.erase_op(op)
     position = {inner: number for number, inner in enumerate(block.ops)}
     readers = [inner for inner in uses_in(block, [product.d]) or [] if not _only_adds(inner, product.d, issued)]
-    releases = [release for value in (product.a, product.b) for release in _releases_behind(value, product, position)]
+    factors = (product.a, product.b, *product.scales)
+    releases = [release for value in factors for release in _releases_behind(value, product, position)]
     last = end_of(block)
     before = min([*readers, *releases, last], key=lambda inner: position[inner])
     wait = AsyncWaitOp(product.done)

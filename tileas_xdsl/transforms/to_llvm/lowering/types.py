@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import (
     BFloat16Type,
     Float8E4M3FNType,
     Float8E5M2Type,
+    Float8E8M0FNUType,
     Float16Type,
     Float32Type,
     Float64Type,
@@ -32,7 +33,7 @@ from tileas_xdsl.dialects.upstream import pointer_type
 
 FLOATS: dict[type[Attribute], int] = {BFloat16Type: 2, Float16Type: 2, Float32Type: 4, Float64Type: 8}
 """The floats, and how many bytes each has."""
-BYTES = (Float8E4M3FNType, Float8E5M2Type)
+BYTES = (Float8E4M3FNType, Float8E5M2Type, Float8E8M0FNUType)
 """Elements of buffers that only code of bytes accesses."""
 SPACES = {
     "#gpu.address_space<global>": 1,

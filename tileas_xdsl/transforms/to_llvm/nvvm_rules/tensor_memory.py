@@ -18,7 +18,9 @@ from tileas_xdsl.dialects.extensions.llvm_values import ExtractElementOp
 from tileas_xdsl.dialects.nvvm import tcgen05, tcgen05_mma
 from tileas_xdsl.dialects.nvvm.attributes import CTAGroup
 from tileas_xdsl.dialects.nvvm.matrix_attributes import (
+    Tcgen05BlockScale,
     Tcgen05CollectorOp,
+    Tcgen05CpMulticast,
     Tcgen05Fence,
     Tcgen05LdStShape,
     Tcgen05MMAKind,
@@ -96,6 +98,38 @@ def _other_product(op: tcgen05_mma.Tcgen05MMAOp) -> tuple[str, str] | None:
     if op.scale_input_d is None and op.disable_output_lane is None and op.a_shift is None:
         return None
     return "scales its sum, leaves lanes out or shifts A", "write it as nvvm.inline_ptx"
+
+
+BLOCKS = {
+    Tcgen05BlockScale.DEFAULT: "",
+    Tcgen05BlockScale.BLOCK16: ".block16",
+    Tcgen05BlockScale.BLOCK32: ".block32",
+}
+
+
+@rule(tcgen05_mma.Tcgen05MMABlockScaleOp)
+def _scaled_product(op: tcgen05_mma.Tcgen05MMABlockScaleOp, emit: Emitter) -> None:
+    place = "tensor" if isinstance(op.matrix_a.type, llvm.LLVMPointerType) else "shared"
+    numbers = (GROUPS[op.cta_group.data], COLLECTORS[op.collector_op.data])
+    name = f"tcgen05.mma.{place}.{op.kind.data.value}.block_scale{BLOCKS[op.block_scale.data]}"
+    emit.call(name, [*op.operands, *map(emit.integer, numbers)])
+
+
+@rule(tcgen05.Tcgen05CpOp)
+def _copy(op: tcgen05.Tcgen05CpOp, emit: Emitter) -> None:
+    shape = op.shape.data.value.removeprefix("shape_")
+    several = MULTICASTS[op.multicast.data]
+    source = "" if op.source_format is None else f".{op.source_format.data.value}"
+    emit.call(f"tcgen05.cp.{shape}{several}{source}.{_group(op)}", [op.taddr, op.smem_desc])
+
+
+MULTICASTS = {
+    Tcgen05CpMulticast.NONE: "",
+    Tcgen05CpMulticast.WARPX2_02_13: "_warpx2_02_13",
+    Tcgen05CpMulticast.WARPX2_01_23: "_warpx2_01_23",
+    Tcgen05CpMulticast.WARPX4: "_warpx4",
+}
+"""How the intrinsics name the warps whose lanes get the same rows."""
 
 
 def _transfer(op: tcgen05.LdStOp, verb: str, registers: int, each: int) -> str:

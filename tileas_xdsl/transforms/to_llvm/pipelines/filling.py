@@ -21,7 +21,7 @@ from xdsl.ir import Operation
 from tileas_xdsl.analysis.pipeline_root import PipelineRoot, PipelineRoots
 from tileas_xdsl.analysis.threads.filling import is_by_tma
 from tileas_xdsl.analysis.threads.liveness import uses_of
-from tileas_xdsl.analysis.threads.products import is_in_tensor_memory, reads_shared_memory
+from tileas_xdsl.analysis.threads.products import factors_of, is_in_tensor_memory, reads_shared_memory
 from tileas_xdsl.analysis.threads.rings import Rings
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
@@ -61,7 +61,7 @@ def _read_by_engine(function: func.FuncOp) -> set[Hashable]:
     """The rings whose slots the tensor core reads, under whatever names, by their keys."""
     rings = Rings(function)
     products = [op for op in function.body.walk() if isinstance(op, DotOp | AsyncDotOp) and reads_shared_memory(op)]
-    return {slots.ring for op in products for operand in (op.a, op.b) for slots in rings.of_tile(operand)}
+    return {slots.ring for op in products for operand in factors_of(op) for slots in rings.of_tile(operand)}
 
 
 # Slots that products give back ----------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from xdsl.ir import Operation
 from tileas_xdsl.analysis.forward_flow import Arrival, FlowClient, analyse
 from tileas_xdsl.analysis.pipeline_root import PipelineRoots
 from tileas_xdsl.analysis.threads.products import is_in_tensor_memory
+from tileas_xdsl.analysis.threads.rings import Rings
 from tileas_xdsl.analysis.threads.stores import stores_behind
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
@@ -50,7 +51,10 @@ STEPS = (
     *(CreateNoneOp, PipelineYieldOp, AgentSwitchOp, AsyncDotOp),
     *(scf.ForOp, scf.IfOp, scf.WhileOp, scf.YieldOp, scf.ConditionOp),
 )
-"""Ops that need no product to be complete: products on one sum are made in order, and others share nothing."""
+"""
+Ops that need no product to be complete: products on one sum are made in order, and others share nothing. But scale
+factors that lie in no slot are copied over those of the product before.
+"""
 
 
 def idle_waits(function: func.FuncOp, roots: PipelineRoots) -> set[AsyncWaitOp]:
@@ -58,7 +62,7 @@ def idle_waits(function: func.FuncOp, roots: PipelineRoots) -> set[AsyncWaitOp]:
     products = [op for op in function.body.walk() if isinstance(op, AsyncDotOp)]
     if not products or not all(map(is_in_tensor_memory, products)):
         return set()
-    flow = _Needs(roots, frozenset(returned_rings(function, roots)))
+    flow = _Needs(roots, Rings(function), frozenset(returned_rings(function, roots)))
     analyse(function, flow, frozenset())
     waits = {op for op in function.body.walk() if isinstance(op, AsyncWaitOp) and _is_of_product(op)}
     return waits - flow.needed
@@ -73,6 +77,7 @@ class _Needs(FlowClient[Waits]):
     """The waits behind which no other one has come yet, and those of them that something needs."""
 
     roots: PipelineRoots
+    rings: Rings
     returned: frozenset[object]
     needed: set[AsyncWaitOp] = field(default_factory=set[AsyncWaitOp])
 
@@ -95,6 +100,8 @@ class _Needs(FlowClient[Waits]):
             return any(root.key not in self.returned for root in self.roots.all_of_op(op))
         if isinstance(op, AsyncWaitOp):
             return not _is_of_product(op)
+        if isinstance(op, AsyncDotOp):
+            return any(not self.rings.of_tile(each) for each in op.scales)
         is_number = type(op).__module__ == arith.__name__ and not any(_is_tile(value) for value in op.results)
         return not isinstance(op, STEPS) and not is_number
 

@@ -62,7 +62,8 @@ def _copy(op: CopyOp, threads: Threads) -> None:
     held, target = threads.registers(op.operands[0]), threads.tile(op.operands[1])
     access = _access(held.tile, target.tile, op.atom_descriptor, "st")
     assert access is not None
-    store(threads, held, target, access)
+    for behind in target.tile.repeats:
+        store(threads, held, SharedTile(target.tile, threads.shifted(target.pointer, behind)), access)
 
 
 def _types(op: CopyOp) -> list[Attribute]:

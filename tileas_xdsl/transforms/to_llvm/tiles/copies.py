@@ -44,7 +44,8 @@ def _copy_tile(window: Window, target: SharedTile) -> None:
     """Start to copy a tile into shared memory."""
     tile = target.tile
     width = widths(tile.layout.shape, tile.layout, tile.bits, window.threads.warps)[0]
-    copy_in(window, tile, target, width)
+    for behind in tile.repeats:
+        copy_in(window, tile, SharedTile(tile, window.threads.shifted(target.pointer, behind)), width)
 
 
 @rule(AsyncTiledLoadOp)

@@ -31,6 +31,7 @@ from tileas_xdsl.analysis.threads.tiles import Tile
 from tileas_xdsl.dialects.nv_tileas.attributes import MASKED
 from tileas_xdsl.dialects.nvvm.attributes import LoadCacheModifier
 from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncOp
+from tileas_xdsl.dialects.scalars import is_float
 from tileas_xdsl.dialects.upstream import pointer_type
 from tileas_xdsl.layouts.access import LaneAccess, accesses
 from tileas_xdsl.layouts.distributed import LANE, PLACES, REGISTER, WARP, WARP_SIZE
@@ -366,24 +367,26 @@ def load_registers(window: Window, tile: Tile, width: int | None) -> Registers:
         places = window.places(coordinates.of(first))
         kind = word_type(tile, len(groups[0]))
         condition = window.inside(places, 1 << len(access.registers))
-        loaded = _loaded(threads, window, places, kind, len(groups), condition)
+        loaded = _loaded(window, places, kind, len(groups), condition, are_floats=is_float(tile.element))
         for numbers, word in zip(groups, loaded, strict=True):
             words.put(numbers, word)
     return words.registers((*access.registers, *access.others))
 
 
 def _loaded(
-    threads: Threads,
     window: Window,
     places: Sequence[SSAValue],
     kind: Attribute,
     count: int,
     condition: SSAValue | None,
+    *,
+    are_floats: bool,
 ) -> list[SSAValue]:
     """Words from memory, zeros where the condition is false."""
+    threads = window.threads
 
     def words() -> list[SSAValue]:
-        return loaded_words(threads, window.pointer(places), kind, count)
+        return loaded_words(threads, window.pointer(places), kind, count, are_floats=are_floats)
 
     if condition is None:
         return words()

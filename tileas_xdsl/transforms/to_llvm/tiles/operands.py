@@ -85,7 +85,7 @@ class Matrix:
 
     def constant(self, encode: Encoding) -> int:
         """All of a descriptor but the address, as a signed number of 64 bits."""
-        box = self.tile.layout.shape[1 - self.inner] * self.swizzle
+        box = self.tile.layout.shape[1 - self.inner] * self.swizzle * len(self.tile.repeats)
         leading = UNIT_BYTES if self.is_k_major else box
         word = encode(Operand(0, leading, ROWS * self.swizzle, self.swizzle))
         return word - (1 << 64) if word >> 63 else word
@@ -94,7 +94,7 @@ class Matrix:
 @cache
 def _offsets(layout: LinearLayout) -> LinearLayout:
     """From coordinates to offsets."""
-    return layout.inverse()
+    return layout.pseudo_inverse()
 
 
 class Descriptors:

@@ -29,6 +29,7 @@ from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
 from tileas_xdsl.transforms.to_llvm.tiles.values import Registers
 from tileas_xdsl.transforms.to_llvm.tiles.warpgroup_products import multiply_at_once, no_instruction
 
+TENSOR_MEMORY = "compile it for sm_100a or sm_103a, with tiles of 32 rows and 16 columns or more"
 FLOATS: dict[type[Attribute], MMAType] = {
     Float16Type: MMAType.F16,
     BFloat16Type: MMAType.BF16,
@@ -62,7 +63,7 @@ def _no_instruction(op: DotOp) -> tuple[str, str] | None:
     tiles = [tile_of(value.type) for value in (op.a, op.b, op.c)]
     forms = [form_of(value.type) for value in (op.a, op.b, op.c)]
     if op.sfa is not None:
-        return "has scale factors, and mma.sync of sm_80 takes none", "compile it for sm_100"
+        return "has scale factors, which only products with sums in tensor memory take", TENSOR_MEMORY
     if len(tiles) != 3 or not all(tile is not None and tile.in_registers for tile in tiles):
         return "multiplies tiles that do not all lie in registers", "run the driver with layouts=true for sm_80"
     shapes = {form.shape for form in forms if isinstance(form, Mma)}

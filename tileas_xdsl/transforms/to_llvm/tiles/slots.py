@@ -18,7 +18,7 @@ from xdsl.traits import SymbolTable
 
 from tileas_xdsl.analysis.threads.liveness import agent_of
 from tileas_xdsl.analysis.threads.places import place_of
-from tileas_xdsl.analysis.threads.tiles import tile_of
+from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
 from tileas_xdsl.dialects.nv_tileas.layout import element_bits
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, ViewOp
 from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op, BarrierOp, SyncWarpOp
@@ -69,6 +69,9 @@ def _place_slots(op: Operation, memory: SharedMemory) -> None:
 
 
 def _bytes_of_slot(op: AllocTensorOp) -> int:
+    """The bytes of the tiles that are seen in the slots; of storage that nobody sees, those of its elements."""
+    if seen := [tile.bytes for tile in _seen_in_slots(op)]:
+        return max(seen)
     kind = op.tensor.type
     bits = element_bits(kind) or 0
     for extent in kind.get_shape()[1:]:
@@ -78,8 +81,12 @@ def _bytes_of_slot(op: AllocTensorOp) -> int:
 
 def _period_of_slots(op: AllocTensorOp) -> int:
     """After how many bytes the pattern of the tiles begins again that are seen in the slots."""
+    return max((tile.period for tile in _seen_in_slots(op)), default=1)
+
+
+def _seen_in_slots(op: AllocTensorOp) -> list[Tile]:
     tiles = [tile_of(use.operation.result.type) for use in op.tensor.uses if isinstance(use.operation, ViewOp)]
-    return max((tile.period for tile in tiles if tile is not None), default=1)
+    return [tile for tile in tiles if tile is not None]
 
 
 def global_of(op: llvm.AddressOfOp) -> llvm.GlobalOp | None:

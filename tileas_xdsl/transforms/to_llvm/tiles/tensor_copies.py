@@ -152,13 +152,15 @@ def await_stores(op: AsyncWaitOp, threads: Threads) -> None:
 def _boxes(
     threads: Threads, copy: TiledTmaLoadOp | TiledTmaStoreOp, held: SharedTile
 ) -> Iterator[tuple[SSAValue, list[SSAValue]]]:
-    """Where each box of a tile lies in shared memory, and its place in the array; PTX has the innermost first."""
-    map_, shape = described_by(copy.descriptor), held.tile.layout.shape
+    """Where each copy of a box lies in shared memory, and its place in the array; PTX has the innermost first."""
+    map_, shape, repeats = described_by(copy.descriptor), held.tile.layout.shape, held.tile.repeats
     assert map_ is not None
     starts = [threads.result(arith.IndexCastOp(threads.of(start), i32)) for start in copy.coords]
     for number in range(shape[-1] // map_.box[-1]):
         across = threads.compute(arith.AddiOp, starts[-1], number * map_.box[-1]) if number else starts[-1]
-        yield threads.shifted(held.pointer, number * map_.box_bytes), [across, *reversed(starts[:-1])]
+        for behind in repeats:
+            distance = number * len(repeats) * map_.box_bytes + behind
+            yield threads.shifted(held.pointer, distance), [across, *reversed(starts[:-1])]
 
 
 # Refusals -------------------------------------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Block, Region, SSAValue
 
-from tileas_xdsl.analysis.threads.columns import stores_nothing
-from tileas_xdsl.analysis.threads.tensor_products import ProductKind, kind_of
+from tileas_xdsl.analysis.threads.columns import scale_columns_of, stores_nothing
+from tileas_xdsl.analysis.threads.tensor_products import ProductKind, ScaledKind, kind_of
 from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.structure import CopyOp
@@ -23,9 +23,10 @@ from tileas_xdsl.dialects.nvvm.attributes import CTAGroup
 from tileas_xdsl.dialects.nvvm.matrix_attributes import Tcgen05Fence
 from tileas_xdsl.dialects.nvvm.mbarrier import MBarrierArriveOp, MBarrierTryWaitOp, MBarrierTryWaitParityOp
 from tileas_xdsl.dialects.nvvm.tcgen05 import Tcgen05CommitOp, Tcgen05FenceOp
-from tileas_xdsl.dialects.nvvm.tcgen05_mma import Tcgen05MMAOp
+from tileas_xdsl.dialects.nvvm.tcgen05_mma import Tcgen05MMABlockScaleOp, Tcgen05MMAOp
 from tileas_xdsl.layouts.descriptors import tcgen05_descriptor
 from tileas_xdsl.layouts.fragments import TENSOR_ROWS, WGMMA_MAX_N
+from tileas_xdsl.layouts.scale_factors import WORD_SCALES
 from tileas_xdsl.transforms.to_llvm.tiles.operands import Descriptors, Matrix
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads
 from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import by_first_thread
@@ -35,6 +36,7 @@ from tileas_xdsl.transforms.to_llvm.tiles.tensor_memory.allocation import (
     memory_of,
     pointer_to,
 )
+from tileas_xdsl.transforms.to_llvm.tiles.tensor_memory.scales import ScalesOf, scales_in_front
 from tileas_xdsl.transforms.to_llvm.tiles.values import Nothing
 
 TICKS = 0x989680
@@ -52,7 +54,11 @@ def multiply(op: AsyncDotOp, threads: Threads) -> None:
         Descriptors(threads, matrix, threads.tile(operand), encode=tcgen05_descriptor)
         for matrix, operand in ((a, op.a), (b, op.b))
     )
-    by_first_thread(threads, lambda: _start(op, threads, kind, (a, b), (left, right)))
+    if isinstance(kind, ScaledKind):
+        scales = scales_in_front(op, threads)
+        by_first_thread(threads, lambda: _start_scaled(op, threads, kind, scales, ((a, left), (b, right))))
+    else:
+        by_first_thread(threads, lambda: _start(op, threads, kind, (a, b), (left, right)))
     threads.give(op.d, Nothing())
     threads.give(op.done, Nothing())
 
@@ -82,6 +88,35 @@ def _start(
                 threads.insert(Tcgen05MMAOp(words, kind.kind, group=CTAGroup.CTA_1))
 
 
+def _start_scaled(
+    op: AsyncDotOp,
+    threads: Threads,
+    kind: ScaledKind,
+    scales: tuple[ScalesOf, ScalesOf],
+    factors: tuple[tuple[Matrix, Descriptors], tuple[Matrix, Descriptors]],
+) -> None:
+    """Copy the scale factors, and multiply: the tensor core does that in order."""
+    ((a, left), (b, right)), (of_a, of_b) = factors, scales
+    memory = memory_of(threads)
+    columns = memory.columns.of(op.d)
+    rows, width = op.d.type.get_shape()
+    depth, step = a.tile.layout.shape[1], 256 // a.tile.bits
+    n = min(width, WGMMA_MAX_N)
+    begins = begins_with_zeros(op)
+    of_a.copy(threads)
+    of_b.copy(threads)
+    for row, column in [(row, column) for row in range(0, rows, TENSOR_ROWS) for column in range(0, width, n)]:
+        target = pointer_to(threads, memory, columns.first + row // TENSOR_ROWS * width + column)
+        for number, k in enumerate(range(0, depth, step)):
+            scale = number * kind.factors
+            ways = {"a_along_m": not a.is_k_major, "b_along_n": not b.is_k_major}
+            word = threads.number(kind.descriptor(n, scale % WORD_SCALES, **ways))
+            adds = threads.number(int(k > 0 or not begins), i1)
+            own = of_a.pointer(threads, row, scale), of_b.pointer(threads, column, scale)
+            words = (target, left.at(row, k), right.at(column, k), word, adds)
+            threads.insert(Tcgen05MMABlockScaleOp(words, own, kind.kind, kind.scale))
+
+
 def begins_with_zeros(op: AsyncDotOp) -> bool:
     """Whether a product adds to zeros that were copied into tensor memory for it alone."""
     return isinstance(op.c.owner, CopyOp) and stores_nothing(op.c.owner)
@@ -101,9 +136,12 @@ def no_product(op: AsyncDotOp) -> tuple[str, str] | None:
     way_out = "let the pipeline load it, or convert it into shared memory"
     if not lies_in_tensor_memory(op.c.type):
         return "has a sum that is not in tensor memory yet", "run tileas-place-accumulators before"
-    if kind_of(op) is None:
+    kind = kind_of(op)
+    if kind is None:
         return f"multiplies {op.a.type} and {op.b.type} into {op.c.type}", "use f16, bf16 or f8 into f32, i8 into i32"
     problem = next((each for each in operands(op) if isinstance(each, str)), None)
+    if problem is None and isinstance(kind, ScaledKind) and scale_columns_of(op) is None:
+        return "has scale factors without columns in tensor memory", "run tileas-place-accumulators before"
     return None if problem is None else (problem, way_out)
 
 
