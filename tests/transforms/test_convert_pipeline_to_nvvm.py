@@ -290,6 +290,19 @@ def test_the_first_thread_of_an_agent_behind_another_one() -> None:
     assert check(between, timeout=None).verdict_line == "safe for every trip count"
 
 
+def test_an_agent_of_one_thread_leaves_its_loops_to_it() -> None:
+    """The other threads of a producer by TMA skip them; agents of which all threads act keep their loops."""
+    module = barriers_of("gemm_64x64x16", AWS, "sm_90a")
+    (switch,) = [op for op in module.walk() if isinstance(op, AgentSwitchOp)]
+    alone, others = (list(body.walk()) for body in switch.bodies)
+    (branch,) = [op for op in alone if isinstance(op, scf.IfOp)]
+    assert {op.name for op in alone if op.parent is branch.parent and not branch.is_ancestor(op)} == {
+        *("nvvm.setmaxregister", "nvvm.read.ptx.sreg.tid.x", "arith.constant", "arith.cmpi")
+    }
+    assert any(isinstance(op, scf.ForOp) for op in branch.walk())
+    assert not any(isinstance(op, scf.IfOp) for op in others)
+
+
 BUDGETS = ISOLATED.replace("array<i32: 256>}", "array<i32: 256>, nvvm.maxnreg = 136 : i32}").replace(
     "isolated = true", "isolated = true, max_regs = array<i32: 40, 232>"
 )

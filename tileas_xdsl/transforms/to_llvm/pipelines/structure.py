@@ -19,6 +19,7 @@ from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nvvm.attributes import SetMaxRegisterAction
 from tileas_xdsl.dialects.nvvm.registers import SetMaxRegisterOp, ThreadIdXOp
+from tileas_xdsl.transforms.to_llvm.pipelines.alone import leave_to_first
 from tileas_xdsl.transforms.to_llvm.pipelines.state import PipelineCode, all_types, lower_body, rule
 from tileas_xdsl.transforms.to_llvm.warps import warps_of_agents
 
@@ -95,6 +96,8 @@ def _switch(op: AgentSwitchOp, code: PipelineCode) -> None:
             code.warps = warps
             code.first = first_of(code) if _one_thread_acts(region) else None
             lower_body(region.block, code)
+        if code.first is not None:
+            leave_to_first(block, code.first)
         bodies.append(Region(block))
     code.warps, code.first = outside
     made = AgentSwitchOp([], bodies, op.group_sizes)
