@@ -22,6 +22,8 @@ REGISTER, LANE, WARP, BLOCK = PLACES = ("register", "lane", "warp", "block")
 
 WARP_SIZE = 32
 """Threads of a warp on every NVIDIA target (PTX ISA, warp size)."""
+WARPGROUP = 4
+"""Warps of a warpgroup, the first of which has a number that is a multiple of it (PTX ISA, "wgmma.mma_async")."""
 
 
 def from_bases(bases: Mapping[str, Sequence[Basis]], shape: Sequence[int]) -> LinearLayout:

@@ -28,13 +28,14 @@ from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileaa.control import GetProgramIdOp
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp, TiledStoreOp
 from tileas_xdsl.interfaces import AgentLikeOpInterface, functions_in
+from tileas_xdsl.layouts.distributed import WARPGROUP
 from tileas_xdsl.scheduling.op_times import tile_bytes
 from tileas_xdsl.targets.chips import Feature, can, capability_of
 from tileas_xdsl.targets.machine_models import machine_model
 from tileas_xdsl.targets.warps import WARP
 
-WARPGROUP, ROWS_OF_GROUP = 4, 64
-"""Warps of a warpgroup, and the least rows of sums that it has (PTX ISA, "wgmma.mma_async")."""
+ROWS_OF_GROUP = 64
+"""The least rows of sums that a warpgroup has (PTX ISA, "wgmma.mma_async")."""
 MOST_SUMS = 200
 """Registers of a thread that sums may take: of 232, for addresses and counters take some."""
 LEAST_SHARED, MOST_SHARED = 64, 144

@@ -35,6 +35,7 @@ from tileas_xdsl.analysis.threads.places import OTHER_SLOT, Place, place_of, web
 from tileas_xdsl.analysis.threads.products import factors_of, reads_shared_memory
 from tileas_xdsl.analysis.threads.rings import Rings, Slots
 from tileas_xdsl.analysis.threads.stores import stores_behind, waits_at_once
+from tileas_xdsl.analysis.threads.teams import BYTE, Warps, warpgroups_of, warps_of
 from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
 from tileas_xdsl.analysis.value_flow import names_behind
 from tileas_xdsl.dialects.cute import CuteAtomAttr
@@ -52,9 +53,7 @@ from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp, CopyOp, Vi
 from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaStoreOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.interfaces import enclosing_function
-from tileas_xdsl.layouts import f2
-from tileas_xdsl.layouts.distributed import WARP, WARP_SIZE, spare_bits
-from tileas_xdsl.layouts.errors import exponent
+from tileas_xdsl.layouts.distributed import WARP, WARP_SIZE, WARPGROUP, spare_bits
 from tileas_xdsl.layouts.linear import LinearLayout
 
 
@@ -75,12 +74,6 @@ class Holder:
     memory: LinearLayout
     has_copies: bool
     """Whether several threads hold an element. One of them stores it, and all load it."""
-
-
-Warps = tuple[int, ...]
-"""
-Which warp touches each byte of a tile: the number of the byte, bit by bit, to the number of the warp (exclusive or).
-"""
 
 
 Object = Place | Slots | Columns | SSAValue | None
@@ -116,8 +109,10 @@ class Access:
     """None: any thread touches any byte."""
     warps: Warps | None = None
     """None: any warp touches any byte."""
-    warps_met: bool = False
-    """Whether the threads of each warp have met since."""
+    grain: int = 1
+    """Of how many neighbouring warps it is one that touches a byte: `warps` says no more than which of these groups."""
+    met: int = 0
+    """In groups of how many neighbouring warps their threads have met since; 0: not at all."""
     under_way: bool = False
     """Whether it may go on until it is waited for."""
     span: Span = Span.AT_ONCE
@@ -139,7 +134,7 @@ class Access:
             return False
         if self._is_apart(later) or self._is_of_the_same_threads(later):
             return False
-        return not (self.warps_met and self._is_of_the_same_warps(later))
+        return not self._is_of_the_same_warps(later)
 
     def _is_product_before(self, later: Access) -> bool:
         """Whether both are products on one sum in tensor memory: the tensor core makes them in order."""
@@ -162,8 +157,12 @@ class Access:
         return (self.writes and later.writes) or not self.holder.has_copies
 
     def _is_of_the_same_warps(self, later: Access) -> bool:
-        """Whether each byte is touched by the threads of one warp in both."""
-        if self.warps is None or self.warps != later.warps or agent_of(self.op) is not agent_of(later.op):
+        """Whether each byte is touched in both by warps that have met in between."""
+        if self.warps is None or later.warps is None or self.met < max(self.grain, later.grain):
+            return False
+        if agent_of(self.op) is not agent_of(later.op) or len(self.warps) != len(later.warps):
+            return False
+        if any(one // self.met != other // self.met for one, other in zip(self.warps, later.warps, strict=True)):
             return False
         return isinstance(self.object, Place) and _are_same(self.object, later.object)
 
@@ -222,23 +221,6 @@ def avoided_by(slot: SSAValue) -> set[SSAValue]:
             case _:
                 pass
     return found
-
-
-BYTE = 8
-
-
-def warps_of(registers: LinearLayout, memory: LinearLayout, element: int) -> Warps | None:
-    """
-    Which warp holds what lies at each byte of a tile whose elements have `element` bytes; None where an element is held
-    by several warps.
-    """
-    places = registers.into_places_of(memory)
-    inside = f2.echelon(image for place in places.input_names if place != WARP for image in places.images(place))
-    if not all([inside.add(image) for image in places.images(WARP)]):
-        return None
-    back = places.pseudo_inverse()
-    warp = back.output_names.index(WARP)
-    return (*[0] * exponent(element, "an element"), *(at[warp] for name in back.input_names for at in back.bases(name)))
 
 
 WRITING = (TiledStoreOp, TiledAtomicRmwOp, ScatterStoreOp, AtomicRmwOp)
@@ -456,14 +438,23 @@ def _product(accesses: Accesses, op: DotOp | AsyncDotOp) -> Iterator[Access]:
 
 def _tma_store(accesses: Accesses, op: TiledTmaStoreOp) -> Iterator[Access]:
     goes_on = not waits_at_once(op)
-    yield from accesses.of_place(op, op.source, writes=False, proxy=Proxy.ASYNC, under_way=goes_on)
+    for access in accesses.of_place(op, op.source, writes=False, proxy=Proxy.ASYNC, under_way=goes_on):
+        yield _by_warpgroups(op, access)
+
+
+def _by_warpgroups(store: TiledTmaStoreOp, access: Access) -> Access:
+    """The access to the tile of a store, of which each warpgroup may store its rows."""
+    tile = tile_of(store.source.type)
+    if store.parts == 1 or tile is None:
+        return access
+    return replace(access, warps=warpgroups_of(tile.layout, tile.bits // BYTE, store.parts), grain=WARPGROUP)
 
 
 def _await_stores(accesses: Accesses, op: AsyncWaitOp) -> Iterator[Access]:
     """One thread has waited for the stores that it has started: the others do not know yet that they are over."""
     for store in (each for each in stores_behind(op.token) if not waits_at_once(each)):
         for access in accesses.of_place(op, store.source, writes=False):
-            yield replace(access, span=Span.FIRST)
+            yield replace(_by_warpgroups(store, access), span=Span.FIRST)
 
 
 def _fill(accesses: Accesses, op: ProduceOp) -> Iterator[Access]:

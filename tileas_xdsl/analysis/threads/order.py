@@ -39,7 +39,7 @@ from tileas_xdsl.analysis.threads.places import Place, place_of
 from tileas_xdsl.analysis.threads.products import Underway, is_in_tensor_memory, reads_shared_memory, tokens_in_scope
 from tileas_xdsl.analysis.threads.rings import Slots
 from tileas_xdsl.analysis.threads.stores import stores_behind
-from tileas_xdsl.analysis.threads.teams import is_of_one_warp
+from tileas_xdsl.analysis.threads.teams import is_of_one_warp, warpgroups_of_agent
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
@@ -49,6 +49,7 @@ from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaStoreOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op, BarrierOp, SyncWarpOp
 from tileas_xdsl.dialects.nvvm.fence import FenceProxyOp
+from tileas_xdsl.layouts.distributed import WARPGROUP
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,9 @@ class Reason:
     earlier: Access
     later: Access
 
-    @property
-    def is_within_warps(self) -> bool:
-        """Whether the accesses are apart where the threads of each warp have met in between."""
-        return not replace(self.earlier, warps_met=True).meets(self.later)
+    def is_within(self, warps: int) -> bool:
+        """Whether the accesses are apart where the threads of so many neighbouring warps have met in between."""
+        return not replace(self.earlier, met=warps).meets(self.later)
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ class Ordering:
 
     barriers: Mapping[Operation, Reason]
     """In front of which op a barrier of its team stands, and for what."""
-    of_warps: frozenset[Operation]
-    """Those of `barriers` at which the threads of each warp meet, for themselves."""
+    meeting: Mapping[Operation, int]
+    """Those of `barriers` at which not all warps meet, but each so many neighbouring ones for themselves: 1 or 4."""
     fences: Mapping[Operation, Reason]
     """In front of which op, and of the barrier there, a proxy fence stands; for a slot the op that hands it over."""
     open: Sequence[Reason] = ()
@@ -93,13 +93,13 @@ def ordering(function: Operation) -> Ordering:
         point = point_of(op, [reason.earlier.op for reason in reasons])
         stuck = [reason for reason in reasons if reason.earlier.under_way]
         if stuck and not _waited_for(facts, stuck, point):
-            return Ordering(barriers, frozenset(), {}, stuck)
+            return Ordering(barriers, {}, {}, stuck)
         if stuck:
             continue
         assert point not in barriers
         barriers[point] = reasons[0]
     barriers = _needed(facts, barriers, lambda kept: facts.first(_walked(facts, kept).met))
-    facts.of_warps = _of_warps(facts, barriers)
+    facts.meeting = _meeting(facts, barriers)
     fences: dict[Operation, Reason] = {}
     while unfenced := _walked(facts, barriers, fences).unfenced:
         for reason in unfenced:
@@ -107,7 +107,7 @@ def ordering(function: Operation) -> Ordering:
             fences.setdefault(reason.earlier.barrier, reason)
     fences = _needed(facts, fences, lambda kept: next(iter(_walked(facts, barriers, kept).unfenced), None))
     crossed = frozenset(_walked(facts, barriers).crossed)
-    return Ordering(barriers, facts.of_warps, fences, waits=facts.waits, of_tensor_memory=crossed)
+    return Ordering(barriers, facts.meeting, fences, waits=facts.waits, of_tensor_memory=crossed)
 
 
 def _waited_for(facts: _Facts, stuck: Sequence[Reason], point: Operation) -> bool:
@@ -135,13 +135,14 @@ def _needed(
     return found
 
 
-def _of_warps(facts: _Facts, barriers: dict[Operation, Reason]) -> frozenset[Operation]:
-    """The barriers at which it is enough that the threads of each warp meet."""
-    found = frozenset[Operation]()
+def _meeting(facts: _Facts, barriers: dict[Operation, Reason]) -> Mapping[Operation, int]:
+    """The barriers at which it is enough that the threads of each warp meet, or those of each warpgroup."""
+    found: dict[Operation, int] = {}
     for op in sorted(barriers, key=lambda each: (-_depth(each), facts.position[each])):
-        if barriers[op].is_within_warps:
-            facts.of_warps = found | {op}
-            found = found if _walked(facts, barriers).met else facts.of_warps
+        for warps in (1, WARPGROUP) if warpgroups_of_agent(op) > 1 else (1,):
+            if op not in found and barriers[op].is_within(warps):
+                facts.meeting = {**found, op: warps}
+                found = found if _walked(facts, barriers).met else facts.meeting
     return found
 
 
@@ -208,8 +209,8 @@ class _Facts:
         self.underway = Underway(function)
         self.waits: dict[Operation, SSAValue] = {}
         """In front of which op a product is waited for besides."""
-        self.of_warps = frozenset[Operation]()
-        """In front of which op only the threads of each warp meet."""
+        self.meeting: Mapping[Operation, int] = {}
+        """In front of which op only so many neighbouring warps meet."""
         accesses = Accesses(function)
         self.rings = accesses.rings
         self.arrivals = frozenset(self.rings.meetings.values())
@@ -284,8 +285,8 @@ class _Walk(FlowClient[_State]):
             state = self._behind_wait(state, self.facts.waits[op], op)
         if op in self.fences:
             state = _fenced(state)
-        if op in self.facts.of_warps:
-            state = _State(frozenset(replace(access, warps_met=True) for access in state.pending), state.unfenced)
+        if op in self.facts.meeting:
+            state = _behind_meeting(state, self.facts.meeting[op], op)
         elif op in self.barriers or _is_barrier(op):
             state = self._behind_barrier(op, state)
         if op in self.facts.rings.meetings:
@@ -427,6 +428,15 @@ def _fenced(state: _State) -> _State:
         if access.under_way or access.handed_over or isinstance(access.object, Columns)
     )
     return _State(state.pending, frozenset(late))
+
+
+def _behind_meeting(state: _State, warps: int, op: Operation) -> _State:
+    """Behind a barrier of so many neighbouring warps; a fence for what threads have done may stand in front of it."""
+    pending = (replace(access, met=max(warps, access.met)) for access in state.pending)
+    unfenced = (
+        access if _stays(access) else replace(access, barrier=access.barrier or op) for access in state.unfenced
+    )
+    return _State(frozenset(pending), frozenset(unfenced))
 
 
 def _is_in_turn(access: Access) -> bool:

@@ -58,7 +58,7 @@ from tileas_xdsl.dialects.tiles.access import verify_optional_operands
 from tileas_xdsl.dialects.tiles.policies import PaddingValue
 from tileas_xdsl.dialects.tiles.syntax import TileOp
 from tileas_xdsl.dialects.tiles.traits import Accesses, LeadsToOperand, MemoryConsistency
-from tileas_xdsl.dialects.tiles.types import element_type_of, shape_of
+from tileas_xdsl.dialects.tiles.types import element_type_of, extents, shape_of
 
 MAXIMUM_RANK = 5
 """The most axes that a descriptor has."""
@@ -230,7 +230,11 @@ class TiledTmaLoadOp(TransferOp):
 
 @irdl_op_definition
 class TiledTmaStoreOp(TransferOp):
-    """`%t = nv_tileas.async.tiled_tma_store %desc[%i, %j], %tile : (...) -> !nv_tileas.token`"""
+    """
+    `%t = nv_tileas.async.tiled_tma_store %desc[%i, %j], %tile : (...) -> !nv_tileas.token`
+
+    With `warpgroups = n` the tile is stored in n equal parts of its rows, each by the warpgroup that has written it.
+    """
 
     name = "nv_tileas.async.tiled_tma_store"
 
@@ -239,6 +243,7 @@ class TiledTmaStoreOp(TransferOp):
     descriptor = operand_def(TmaDescriptorType)
     source = operand_def(TENSOR_OR_VIEW)
     coords = var_operand_def(COORDINATE)
+    warpgroups = opt_prop_def(I32)
     done = result_def(AsyncTokenType)
 
     traits = traits_def(Accesses(reads=(1,), writes=(0,)), MemoryConsistency())
@@ -258,8 +263,16 @@ class TiledTmaStoreOp(TransferOp):
             properties={"atom": atom, **(properties or {})},
         )
 
+    @property
+    def parts(self) -> int:
+        """In how many parts of its rows the tile is stored."""
+        return 1 if self.warpgroups is None else self.warpgroups.value.data
+
     def verify_contract(self) -> None:
         self.verify_transfer(self.descriptor, self.source.type, self.coords)
+        rows = sum(extents(self.source.type)[-2:-1])
+        if self.parts < 1 or (self.parts > 1 and (rows == 0 or rows % self.parts)):
+            raise VerifyException(f"expects {self.parts} warpgroups to have as many rows each, of {rows}")
 
 
 # Gather and scatter -------------------------------------------------------------------------------

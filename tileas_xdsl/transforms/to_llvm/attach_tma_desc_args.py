@@ -74,19 +74,19 @@ def _descriptors(function: KernelFunction) -> list[MakeTiledTmaDescOp]:
 
 def _map(descriptor: MakeTiledTmaDescOp) -> TensorMap:
     """What a descriptor maps: boxes as the tiles of its copies lie in shared memory. Raises `TensorMapError`."""
-    tiles = [_tile(use.operation) for use in descriptor.descriptor.uses]
-    found = {map_of(descriptor.view.type, tile) for tile in tiles if tile is not None}
-    if None in tiles or len(found) != 1:
+    maps = [_map_of_copy(use.operation, descriptor.view.type) for use in descriptor.descriptor.uses]
+    found = {map_ for map_ in maps if map_ is not None}
+    if None in maps or len(found) != 1:
         raise TensorMapError("is copied in different boxes" if found else "is copied by nobody")
     return found.pop()
 
 
-def _tile(copy: Operation) -> Attribute | None:
+def _map_of_copy(copy: Operation, array: Attribute) -> TensorMap | None:
     match copy:
         case TiledTmaLoadOp():
-            return copy.destination.type
+            return map_of(array, copy.destination.type)
         case TiledTmaStoreOp():
-            return copy.source.type
+            return map_of(array, copy.source.type, copy.parts)
         case _:
             return None
 

@@ -12,6 +12,10 @@ LowerTMALoadStoreToAsync: tiles that TMA loads and stores become copies by descr
     tiled_store %y[%i, %j], %t {TMA}                  ->   %done = async.tiled_tma_store %map[%i * 128, %j * 64], %t
                                                            async.wait %done
 
+    agent_switch {num_warps = [4, 8]} {..}, {              agent_switch {num_warps = [4, 8]} {..}, {
+      tiled_store %y[%i, %j], %t {TMA}                ->     %done = async.tiled_tma_store %map[..], %t {warpgroups = 2}
+    }                                                      }
+
     scf.for {                                              %t = alloc_tensor
       %t = alloc_tensor                                    %last = scf.for iter_args(%before = create_none) {
       copy %held, %t                                  ->     async.wait %before
@@ -40,6 +44,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.threads.accesses import is_written
 from tileas_xdsl.analysis.threads.filling import filled_with, is_by_tma
+from tileas_xdsl.analysis.threads.teams import warpgroups_with_rows
 from tileas_xdsl.analysis.threads.tiles import tile_of
 from tileas_xdsl.diagnostics import Diagnostic, Severity, rewrite_each
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp, TiledStoreOp
@@ -72,6 +77,8 @@ class TensorCopy:
     access: Access
     map: TensorMap
     slot: SSAValue | None
+    parts: int = 1
+    """Of a store: in how many parts of its rows, each by the warpgroup that has written it."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +105,8 @@ class LowerTmaLoadStoreToAsyncPass(ModulePass):
         They run behind the schedule, where regions take the slots of their pipelines, so a copy has a barrier; in front
         of it the loads are what is timed, split and given to agents. The token of a load into a slot is not waited for:
         its bytes are counted at the slot's barrier. The box of a descriptor is the tile; the box of the tensor map is
-        what one instruction copies of it. Descriptors that the kernel makes itself are not built.
+        what one instruction copies of it. Where each of several warpgroups of an agent has written as many rows of a
+        tile, it stores them for itself, and waits for no other. Descriptors that the kernel makes itself are not built.
     """
 
     name = "lower-tma-load-store-to-async"
@@ -132,7 +140,8 @@ def _copies(function: KernelFunction) -> Iterator[TensorCopy]:
     for filler, number, load in _loads(function):
         yield TensorCopy(load, map_of(load.base.type, load.value.type), filler.body.block.args[number])
     for store in _stores(function):
-        yield TensorCopy(store, map_of(store.base.type, store.value.type), None)
+        parts = warpgroups_with_rows(store)
+        yield TensorCopy(store, map_of(store.base.type, store.value.type, parts), None, parts)
 
 
 # Refusals -------------------------------------------------------------------------------------------------------------
@@ -261,7 +270,7 @@ def _store(copy: TensorCopy, descriptor: MakeTiledTmaDescOp) -> None:
         store.value,
         _coordinates(store, tile.layout.shape),
         descriptor.atom,
-        properties={"tmaIdx": descriptor.tma_idx},
+        properties={"tmaIdx": descriptor.tma_idx, **_parts(copy)},
     )
     place(made, store.location)
     if staged is None:
@@ -269,6 +278,10 @@ def _store(copy: TensorCopy, descriptor: MakeTiledTmaDescOp) -> None:
         return
     Rewriter.replace_op(store, made, [])
     _wait_in_next_turn(made, staged)
+
+
+def _parts(copy: TensorCopy) -> dict[str, Attribute]:
+    return {} if copy.parts == 1 else {"warpgroups": IntegerAttr(copy.parts, i32)}
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ Insert the barriers of teams and the proxy fences that accesses to tiles in shar
                                                nvvm.barrier0
                                                async.dot %tile, %b, %acc
 
-In an agent the barrier is `nvvm.barrier` with a number of its own and its count of threads; one warp has
-`nvvm.bar.warp.sync`. What has to stand where,
-and why, is `analysis/threads/order.py`.
+In an agent the barrier is `nvvm.barrier` with a number of its own and its count of threads, and in a warpgroup as well;
+one warp has `nvvm.bar.warp.sync`. What has to stand where, and why, is `analysis/threads/order.py`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
@@ -40,8 +40,10 @@ from tileas_xdsl.dialects.nvvm.attributes import ProxyKind, SharedSpace
 from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op, BarrierOp, SyncWarpOp
 from tileas_xdsl.dialects.nvvm.fence import FenceProxyOp
 from tileas_xdsl.dialects.nvvm.matrix_attributes import Tcgen05Fence
+from tileas_xdsl.dialects.nvvm.registers import ThreadIdXOp
 from tileas_xdsl.dialects.nvvm.tcgen05 import Tcgen05FenceOp
-from tileas_xdsl.transforms.to_llvm.warps import warps_of_agents
+from tileas_xdsl.layouts.distributed import WARPGROUP
+from tileas_xdsl.transforms.to_llvm.warps import Warps, groups_of_agents, warps_of_agents
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,8 @@ class OrderAccessesPass(ModulePass):
       if one of the two writes; in front of the outermost loop or branch around it that has none of the earlier
       accesses. What agents touch that the code in front of them has touched waits at a barrier of the block, in front
       of all agents.
-    - Where each byte stays with the threads of one warp, these meet by `nvvm.bar.warp.sync`.
+    - Where each byte stays with the threads of one warp, these meet by `nvvm.bar.warp.sync`; where it stays with those
+      of one warpgroup of an agent that has several, by a barrier of the warpgroup.
     - A product that may still be reading what such an op touches is waited for in front of that barrier.
     - A barrier stands where one thread arrives or waits for its whole agent, which TMA's producers do, if the agent
       shares an array with another one that either writes.
@@ -105,7 +108,7 @@ def _insert(found: Ordering) -> list[tuple[Operation, Reason]]:
     for point, token in found.waits.items():
         _built([AsyncWaitOp(token)], point)
     for point, reason in found.barriers.items():
-        ops = _barrier_for(point, of_warps=point in found.of_warps)
+        ops = _barrier_for(point, found.meeting.get(point))
         barriers[point] = ops[-1]
         inserted.append((ops[-1], reason))
         if point in found.of_tensor_memory:
@@ -193,16 +196,31 @@ ALL_LANES = -1
 # Barriers -------------------------------------------------------------------------------------------------------------
 
 
-def _barrier_for(point: Operation, *, of_warps: bool) -> list[Operation]:
-    """The barrier of those who run an op, and the numbers that it takes; of one warp it is the warp's."""
+def _barrier_for(point: Operation, meeting: int | None) -> list[Operation]:
+    """The barrier of those who run an op, or of each so many warps of them, and the numbers that it takes."""
     agent = agent_of(point)
-    if of_warps or is_of_one_warp(point):
+    if meeting == 1 or is_of_one_warp(point):
         lanes = arith.ConstantOp.from_int_and_width(ALL_LANES, i32)
         return [lanes, SyncWarpOp(lanes.result)]
     if agent is None:
         return [Barrier0Op()]
     switch = agent.parent
     assert isinstance(switch, AgentSwitchOp)
-    warps = warps_of_agents(switch)[list(switch.bodies).index(agent)]
+    number = list(switch.bodies).index(agent)
+    groups = groups_of_agents(switch)[number] if meeting == WARPGROUP else ()
+    if groups:
+        return _barrier_of_groups(groups)
+    warps = warps_of_agents(switch)[number]
     numbers = [arith.ConstantOp.from_int_and_width(number, i32) for number in (warps.number, warps.threads)]
     return [*numbers, BarrierOp(*(number.result for number in numbers))]
+
+
+def _barrier_of_groups(groups: Sequence[Warps]) -> list[Operation]:
+    """The barrier of the warpgroup that a thread is in: their numbers follow each other."""
+    first = groups[0]
+    thread = ThreadIdXOp()
+    size = arith.ConstantOp.from_int_and_width(first.threads, i32)
+    skipped = arith.ConstantOp.from_int_and_width(first.number - first.first // WARPGROUP, i32)
+    warpgroup = arith.DivUIOp(thread.res, size.result)
+    number = arith.AddiOp(warpgroup.result, skipped.result)
+    return [thread, size, skipped, warpgroup, number, BarrierOp(number.result, size.result)]

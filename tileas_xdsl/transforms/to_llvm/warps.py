@@ -30,15 +30,13 @@ from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.tiles.functions import KernelFunction
 from tileas_xdsl.interfaces import AgentLikeOpInterface
-from tileas_xdsl.layouts.distributed import WARP_SIZE
+from tileas_xdsl.layouts.distributed import WARP_SIZE, WARPGROUP
 from tileas_xdsl.targets.chips import Feature, can
 
 THREADS = "nvvm.reqntid"
 """The attribute that says the extents of a function's blocks."""
 BARRIERS = 16
 """Named barriers of a block."""
-GROUP = 4
-"""Warps of a warpgroup, which is aligned to as many."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ class Warps:
     @property
     def are_groups(self) -> bool:
         """Whether they are whole warpgroups."""
-        return self.first % GROUP == 0 and self.count % GROUP == 0
+        return self.first % WARPGROUP == 0 and self.count % WARPGROUP == 0
 
 
 def warps_of_kernel(function: func.FuncOp) -> Warps:
@@ -96,10 +94,23 @@ def warps_of_agents(op: AgentSwitchOp) -> list[Warps]:
     return [Warps(int(first), int(count), number + 1) for number, (first, count) in enumerate(numbers)]
 
 
+def groups_of_agents(op: AgentSwitchOp) -> list[Sequence[Warps]]:
+    """The warpgroups of each region with barriers of their own; none where there is one, or too few barriers."""
+    agents = warps_of_agents(op)
+    found: list[Sequence[Warps]] = []
+    number = len(agents) + 1
+    for warps in agents:
+        count = warps.count // WARPGROUP if warps.are_groups and warps.count > WARPGROUP else 0
+        count = count if number + count <= BARRIERS else 0
+        found.append([Warps(warps.first + each * WARPGROUP, WARPGROUP, number + each) for each in range(count)])
+        number += count
+    return found
+
+
 def warps_of_block(op: AgentSwitchOp) -> Warps:
     """All warps: those between agents, and behind the last one up to a whole group, have nothing to do."""
     last = max(warps.first + warps.count for warps in warps_of_agents(op))
-    return Warps(0, -(-last // GROUP) * GROUP)
+    return Warps(0, -(-last // WARPGROUP) * WARPGROUP)
 
 
 def starting_registers(function: KernelFunction, capability: int, blocks: int = 1) -> int | None:

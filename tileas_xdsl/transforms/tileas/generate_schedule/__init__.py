@@ -28,6 +28,7 @@ from tileas_xdsl.analysis.target import model_of_target
 from tileas_xdsl.analysis.threads.registers import blocks_of
 from tileas_xdsl.diagnostics import refuse, remark
 from tileas_xdsl.interfaces import functions_in
+from tileas_xdsl.layouts.distributed import WARPGROUP
 from tileas_xdsl.scheduling.agent_loops import has_agents, is_innermost, loops_of_agents, takes_stages
 from tileas_xdsl.scheduling.exact.solver import SolverMissing
 from tileas_xdsl.scheduling.loaded_schedules import in_time_under_load
@@ -45,9 +46,6 @@ from tileas_xdsl.transforms.tileas.generate_schedule.strategy import LARGEST, st
 from tileas_xdsl.transforms.tileas.generate_schedule.trace import write_trace
 
 SCHEDULE, DEPTH = "nv_tileas.schedule", "nv_tileas.depth"
-
-WARPGROUP = 4
-"""Warps."""
 
 
 NONE = Strategy.NONE.value

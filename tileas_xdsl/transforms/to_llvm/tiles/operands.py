@@ -25,7 +25,7 @@ from tileas_xdsl.analysis.threads.tiles import Tile
 from tileas_xdsl.dialects.nv_tileas.layout import form_of
 from tileas_xdsl.dialects.nvvm.attributes import ShflKind
 from tileas_xdsl.layouts.descriptors import PATTERN, ROWS, Operand, wgmma_descriptor
-from tileas_xdsl.layouts.distributed import LANE, REGISTER, WARP
+from tileas_xdsl.layouts.distributed import LANE, REGISTER, WARP, WARPGROUP
 from tileas_xdsl.layouts.forms import Mma, Swizzled
 from tileas_xdsl.layouts.fragments import atom
 from tileas_xdsl.layouts.linear import LinearLayout
@@ -34,7 +34,6 @@ from tileas_xdsl.transforms.to_llvm.tiles.exchanges import shuffled
 from tileas_xdsl.transforms.to_llvm.tiles.places import linear
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads
 from tileas_xdsl.transforms.to_llvm.tiles.values import SharedTile
-from tileas_xdsl.transforms.to_llvm.warps import GROUP
 
 Encoding = Callable[[Operand], int]
 """How the descriptor of an operand is encoded: that of wgmma, or that of tcgen05."""
@@ -146,7 +145,7 @@ class Descriptors:
         images = [] if self._form is None else self._parts_of_groups(self._form)
         if not any(images):
             return None
-        threads, by_warp = self._threads, {LANE: [], WARP: [0] * (GROUP.bit_length() - 1) + images}
+        threads, by_warp = self._threads, {LANE: [], WARP: [0] * (WARPGROUP.bit_length() - 1) + images}
 
         def build() -> SSAValue | None:
             own = linear(threads, by_warp)
@@ -156,7 +155,7 @@ class Descriptors:
 
     def _parts_of_groups(self, form: Mma) -> list[int]:
         """For each bit of a warpgroup's number, along M first: by how many bytes it moves the part."""
-        along = form.warps[0] // GROUP, form.warps[1]
+        along = form.warps[0] // WARPGROUP, form.warps[1]
         own, extent = self._matrix.outer, (form.shape.m, form.shape.n)[self._matrix.outer]
         return [
             self._matrix.bytes_to(extent << bit, 0) if axis == own else 0

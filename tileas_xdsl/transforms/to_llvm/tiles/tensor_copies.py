@@ -26,7 +26,7 @@ from xdsl.dialects.builtin import IntAttr, MemRefType, NoneAttr, StridedLayoutAt
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
-from tileas_xdsl.analysis.threads.stores import is_last, waits_at_once
+from tileas_xdsl.analysis.threads.stores import is_last, stores_behind, waits_at_once
 from tileas_xdsl.analysis.threads.tiles import tile_of
 from tileas_xdsl.dialects.extensions.llvm import AddrSpaceCastOp
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledStoreOp
@@ -58,10 +58,11 @@ BEFORE = "run lower-tma-load-store-to-async and tileas-attach-tma-desc-args befo
 # Maps -----------------------------------------------------------------------------------------------------------------
 
 
-def map_of(array: Attribute, copied: Attribute) -> TensorMap:
+def map_of(array: Attribute, copied: Attribute, parts: int = 1) -> TensorMap:
     """
-    The map by which a tile of an array is copied; the host says how far apart rows are, and a tile of lower rank has an
-    extent of 1 along the leading dimensions. Raises `TensorMapError` where TMA does not copy it.
+    The map by which a tile of an array is copied, in so many parts of its rows; the host says how far apart rows are,
+    and a tile of lower rank has an extent of 1 along the leading dimensions. Raises `TensorMapError` where TMA does not
+    copy it.
     """
     tile, form = tile_of(copied), form_of(copied)
     box = None if tile is None else box_of(tile.layout, tile.bits)
@@ -71,6 +72,8 @@ def map_of(array: Attribute, copied: Attribute) -> TensorMap:
     if not _has_rows(described.layout):
         raise TensorMapError(f"is a {described}, and the host describes arrays whose rows are dense")
     rows = MemRefType(described.element_type, described.get_shape())
+    if parts > 1:
+        box = (*box[:-2], box[-2] // parts, box[-1])
     return TensorMap(rows, (1,) * (len(rows.get_shape()) - len(box)) + box, form.width)
 
 
@@ -103,9 +106,16 @@ def described_by(argument: SSAValue) -> TensorMap | None:
 # Copies ---------------------------------------------------------------------------------------------------------------
 
 
-def by_first_thread(threads: Threads, build: Callable[[], None]) -> None:
-    """Do what `build` builds in one thread of the team."""
-    first = threads.once("first", lambda: threads.compare(threads.thread, "eq", 0))
+def by_first_thread(threads: Threads, build: Callable[[], None], parts: int = 1) -> None:
+    """Do what `build` builds in one thread of the team, or of each of so many equal parts of it."""
+
+    def is_first() -> SSAValue:
+        number = threads.thread
+        if parts > 1:
+            number = threads.compute(arith.AndIOp, number, threads.team.warps.threads // parts - 1)
+        return threads.compare(number, "eq", 0)
+
+    first = threads.once(("first", parts), is_first)
     assert first is not None
     threads.when(first, build)
 
@@ -121,7 +131,7 @@ def _load(op: TiledTmaLoadOp, threads: Threads) -> None:
 
 @rule(TiledTmaStoreOp)
 def _store(op: TiledTmaStoreOp, threads: Threads) -> None:
-    """The first thread starts the copies of a tile that all have written and fenced."""
+    """The first thread starts the copies of a tile that all have written and fenced; or that of each warpgroup."""
     pointer, held = threads.of(op.descriptor), threads.tile(op.source)
 
     wait = op.next_op
@@ -133,7 +143,7 @@ def _store(op: TiledTmaStoreOp, threads: Threads) -> None:
         if waits_at_once(op) and isinstance(wait, AsyncWaitOp):
             threads.insert(CpAsyncBulkWaitGroupOp(0, read=is_last(wait)))
 
-    by_first_thread(threads, build)
+    by_first_thread(threads, build, op.parts)
     threads.give(op.done, Nothing())
 
 
@@ -146,7 +156,7 @@ def await_stores(op: AsyncWaitOp, threads: Threads) -> None:
     def build() -> None:
         threads.insert(CpAsyncBulkWaitGroupOp(0, read=is_last(op)))
 
-    by_first_thread(threads, build)
+    by_first_thread(threads, build, max(store.parts for store in stores_behind(op.token)))
 
 
 def _boxes(
@@ -156,11 +166,16 @@ def _boxes(
     map_, shape, repeats = described_by(copy.descriptor), held.tile.layout.shape, held.tile.repeats
     assert map_ is not None
     starts = [threads.result(arith.IndexCastOp(threads.of(start), i32)) for start in copy.coords]
+    pointer, parts = held.pointer, copy.parts if isinstance(copy, TiledTmaStoreOp) else 1
+    if parts > 1:
+        part = threads.compute(arith.DivUIOp, threads.thread, threads.team.warps.threads // parts)
+        pointer = threads.shifted(pointer, threads.compute(arith.MuliOp, part, map_.box_bytes))
+        starts[-2] = threads.compute(arith.AddiOp, starts[-2], threads.compute(arith.MuliOp, part, map_.box[-2]))
     for number in range(shape[-1] // map_.box[-1]):
         across = threads.compute(arith.AddiOp, starts[-1], number * map_.box[-1]) if number else starts[-1]
         for behind in repeats:
-            distance = number * len(repeats) * map_.box_bytes + behind
-            yield threads.shifted(held.pointer, distance), [across, *reversed(starts[:-1])]
+            distance = number * parts * len(repeats) * map_.box_bytes + behind
+            yield threads.shifted(pointer, distance), [across, *reversed(starts[:-1])]
 
 
 # Refusals -------------------------------------------------------------------------------------------------------------
@@ -175,7 +190,7 @@ def _not_attached(_op: MakeTiledTmaDescOp) -> tuple[str, str] | None:
 def _no_store(op: TiledTmaStoreOp) -> tuple[str, str] | None:
     if op.done.first_use is None:
         return "is not waited for", "wait for it by nv_tileas.async.wait, before its tile is written again or the end"
-    return _no_map(op, op.source.type)
+    return _no_map(op, op.source.type, op.parts)
 
 
 @refusal(TiledTmaLoadOp)
@@ -187,13 +202,13 @@ def _no_load(op: TiledTmaLoadOp) -> tuple[str, str] | None:
     return _no_map(op, op.destination.type)
 
 
-def _no_map(op: TiledTmaLoadOp | TiledTmaStoreOp, copied: Attribute) -> tuple[str, str] | None:
+def _no_map(op: TiledTmaLoadOp | TiledTmaStoreOp, copied: Attribute, parts: int = 1) -> tuple[str, str] | None:
     """The host's map and the tile have to agree on boxes, or other bytes would arrive."""
     try:
         map_ = described_by(op.descriptor)
         if map_ is None:
             return "copies by a descriptor of which nobody says what it maps", BEFORE
-        fits = map_ == map_of(map_.array, copied)
+        fits = map_ == map_of(map_.array, copied, parts)
     except TensorMapError as error:
         return f"copies by TMA, and the array {error}", "compile it for sm_80, or copy another tile"
     return None if fits else (f"copies {copied} by boxes of {map_.box}, swizzled by {map_.swizzle}", BEFORE)
