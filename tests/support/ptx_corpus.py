@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -188,12 +189,17 @@ def nvcc_options(include: str) -> tuple[str, ...]:
 
 
 def by_nvcc(nvcc: str, include: str, out: Path, files: Sequence[str]) -> None:
-    """Write the PTX of each CUDA file, whose name says for which target: `gemm.sm_90a.cu`."""
+    """
+    Write the PTX of each CUDA file, whose name says for which target: `gemm.sm_90a.cu`. Places in it are relative to
+    the checkout, and to the folder of headers.
+    """
     out.mkdir(parents=True, exist_ok=True)
     for file in map(Path, files):
         target = next(word for word in file.name.split(".") if word.startswith("sm_"))
-        command = [nvcc, *nvcc_options(include), f"-arch={target}", "-o", str(out / f"{file.stem}.ptx"), str(file)]
-        subprocess.run(command, check=True)
+        made = out / f"{file.stem}.ptx"
+        subprocess.run([nvcc, *nvcc_options(include), f"-arch={target}", "-o", str(made), str(file)], check=True)
+        text = made.read_text().replace(f"{ROOT}/", "")
+        made.write_text(re.sub(r'"[^"]*/(include/[^"]*)"', r'"\1"', text))
 
 
 if __name__ == "__main__":

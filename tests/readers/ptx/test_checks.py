@@ -11,6 +11,7 @@ import json
 import pytest
 
 from tests.readers.ptx.programs import KERNELS
+from tests.support.ir import ROOT
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Report
 from tileas_xdsl.readers.ptx.launch import launch_of
@@ -30,8 +31,8 @@ def text_of(name: str) -> str:
     return (KERNELS / f"{name}.ptx").read_text()
 
 
-def test_there_are_kernels_of_both_compilers():
-    assert len(NAMES) >= 7
+def test_there_are_kernels_of_three_compilers():
+    assert len(NAMES) >= 11
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -48,6 +49,12 @@ MUTANTS = {
     ("store_ring.sm_90a", "cp.async.bulk.wait_group.read", "// cp.async.bulk.wait_group.read"): "race",
     ("fenced_stores.sm_90a", "fence.proxy.async", "// fence.proxy.async"): "missing-fence",
     ("wgmma_ring.sm_90a", "], 16384;", "], 8192;"): "phase",
+    ("staged.sm_80", "cp.async.wait_group 2;", "cp.async.wait_group 3;"): "race",
+    ("staged.sm_80", "bar.sync", "// bar.sync"): "race",
+    ("fed.sm_90a", "fence.proxy.async", "// "): "missing-fence",
+    ("fed.sm_90a", "mbarrier.arrive.shared", "// "): "deadlock",
+    ("handed.sm_80", "bar.sync", "// bar.sync"): "race",
+    ("summed.sm_80", "bar.sync", "// bar.sync"): "race",
 }
 """Kernel, what is replaced at its first place, by what -> what is found."""
 
@@ -66,6 +73,17 @@ def test_a_finding_names_the_line_of_the_source():
     party = report_of("store_ring.sm_90a", text, range(6)).findings[0].violation.parties[0]
     assert party.place is not None
     assert "kernels.py:" in party.place
+
+
+def test_a_finding_in_a_header_of_cuda_names_the_line_that_calls_it():
+    text = text_of("staged.sm_80").replace("cp.async.wait_group 2;", "cp.async.wait_group 3;", 1)
+    places = [party.place for party in report_of("staged.sm_80", text, range(6)).findings[0].violation.parties]
+    lines = (ROOT / "tests/readers/ptx/cuda/staged.sm_80.cu").read_text().splitlines()
+    for place, word in zip(places, ("__pipeline_memcpy_async", "row = ring"), strict=True):
+        assert place is not None
+        file, line, _ = place.rsplit(":", 2)
+        assert file == "tests/readers/ptx/cuda/staged.sm_80.cu"
+        assert word in lines[int(line) - 1]
 
 
 def test_a_finding_names_the_line_of_the_text_where_there_is_no_other():

@@ -305,7 +305,7 @@ class _Parser:
         match = DIRECTIVE.match(self.text, start)
         word = match[1] if match is not None else ""
         if word == "loc":
-            return self._location(self.take(TO_END_OF_LINE), self.line(start))
+            return self._location(self.take(TO_END_OF_LINE), self.line(start), place)
         if word == "file":
             self._file(module)
             return place
@@ -319,14 +319,19 @@ class _Parser:
             raise PtxError(line, f"'.{word}' is no directive that is known here")
         return place
 
-    def _location(self, text: str, line: int) -> Place | None:
+    def _location(self, text: str, line: int, before: Place | None) -> Place | None:
+        """A place; a call that it is inlined at may itself be inlined where the place `before` it says."""
         match = LOCATION.match(text)
         if match is None:
             raise PtxError(line, f"'{text.strip()}' is no location, as .loc 1 12 3")
         numbers = [int(number or 0) for number in match.groups()]
         file, row, column, *caller = numbers
-        around = Place(caller[0], caller[1], caller[2]) if match[4] is not None else None
-        return Place(file, row, column, around)
+        if match[4] is None:
+            return Place(file, row, column)
+        around = before
+        while around is not None and [around.file, around.line, around.column] != caller:
+            around = around.inlined_at
+        return Place(file, row, column, around or Place(caller[0], caller[1], caller[2]))
 
     def _registers(self, text: str, line: int, scope: Scope) -> None:
         match = re.match(r"\.reg\s+(?:\.v([24])\s+)?\.(\w+)\s+(.*)", text, re.DOTALL)

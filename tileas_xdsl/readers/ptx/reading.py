@@ -51,7 +51,10 @@ from tileas_xdsl.readers.ptx.sums import count_tiles, restore_remainders
 from tileas_xdsl.readers.ptx.syntax import Extents, Function, Instruction, Module, Place, PtxError, Symbols
 from tileas_xdsl.readers.ptx.waits import find_waits
 
-LIBRARIES = ("triton/", "cutlass/", "cute/", "cccl/", "cuda/", "tl_templates/", "site-packages/")
+LIBRARIES = (
+    *("triton/", "cutlass/", "cute/", "cccl/", "tl_templates/", "site-packages/"),
+    *("include/cuda", "include/cooperative_groups", "include/crt/", "include/sm_"),
+)
 """Parts of paths of files that are no user's."""
 
 
