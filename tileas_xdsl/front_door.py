@@ -314,7 +314,8 @@ def simulate(
     """
     op, _ = find_function(module, function)
     given = named_arguments(module, function, args)
-    return timed_run_of(module, op, given, stated_target(op) if target is None else target, threads, timeout)
+    chosen = stated_target(op) if target is None else target
+    return timed_run_of(module, op, given, chosen, threads=threads, timeout=timeout)
 
 
 def timeline(

@@ -225,7 +225,7 @@ class Kernel(Tabular):
         module = self._scheduled
         function, _ = find_function(module, self.name)
         given = named_arguments(module, self.name, arguments)
-        timed = timed_run_of(module, function, given, target or self.target, threads, timeout)
+        timed = timed_run_of(module, function, given, target or self.target, threads=threads, timeout=timeout)
         return ShownTimeline.of(pictures.timeline(timed))
 
     @cached_property

@@ -214,7 +214,13 @@ def _drawn(module: ModuleOp, arguments: argparse.Namespace) -> tuple[Timeline | 
         values = run_values(body, arguments.arg, arguments.trip_count)
         target = arguments.target or stated_target(function)
         timed = timed_run_of(
-            module, function, values, target, arguments.threads, for_a_run(arguments.timeout), arguments.programs
+            module,
+            function,
+            values,
+            target,
+            threads=arguments.threads,
+            timeout=for_a_run(arguments.timeout),
+            programs=arguments.programs,
         )
         return timeline(timed), None
     except (ArgumentError, UndecidedError, UnsupportedError) as error:

@@ -13,7 +13,7 @@ import argparse
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from xdsl.ir import Operation, Region
@@ -104,10 +104,10 @@ def run(arguments: argparse.Namespace) -> int:
             function,
             values,
             stated,
-            arguments.threads,
-            arguments.timeout,
-            arguments.programs,
-            observed_by=SlotUses if arguments.view == SLOTS else Investigator,
+            SlotUses if arguments.view == SLOTS else Investigator,
+            threads=arguments.threads,
+            timeout=arguments.timeout,
+            programs=arguments.programs,
         )
     write_text(arguments.out, write(timed))
     picture = timeline(timed)
@@ -203,20 +203,25 @@ def _that_turn(body: Region, numbers: dict[str, int], given: Mapping[str, Any]) 
     return found
 
 
+class Launch(TypedDict, total=False):
+    """How many threads and programs there are, and how much time."""
+
+    threads: int | None
+    programs: Sequence[int] | None
+    timeout: float | None
+
+
 def timed_run_of(
     module: Operation,
     function: Operation,
     values: Mapping[str, Any],
     target: str,
-    threads: int | None = None,
-    timeout: float | None = None,
-    programs: Sequence[int] | None = None,
     observed_by: Callable[[], Investigator] = Investigator,
+    **launch: Unpack[Launch],
 ) -> TimedRun:
     """
-    The run that is drawn, by `threads` threads where `function` does not say so itself: on addresses and
-    synchronisation alone where that suffices, else on data, too. Each takes at most `timeout` seconds of
-    processor time, and has an observer that `observed_by` makes.
+    The run that is drawn: on addresses and synchronisation alone where that suffices, else on data, too. Each has an
+    observer that `observed_by` makes; `simulate` describes `launch`.
 
     Raises what the machine raises.
     """
@@ -235,11 +240,9 @@ def timed_run_of(
             values,
             target,
             with_data=with_data,
-            threads=threads,
-            programs=programs,
             at_end=checks,
             observer=observer,
-            timeout=timeout,
+            **launch,
         )
 
     if not has_arrays:

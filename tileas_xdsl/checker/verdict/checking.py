@@ -12,7 +12,7 @@ right, and a witness needs it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from math import inf
@@ -22,7 +22,7 @@ from xdsl.ir import Operation, Region
 
 from tileas_xdsl.checker.verdict.blocks import PROGRAMS, TURNS, assignments, is_extent, loops_over_blocks
 from tileas_xdsl.checker.verdict.cases import Case, OutOfTime, Tell
-from tileas_xdsl.checker.verdict.checking_turns import check_turns
+from tileas_xdsl.checker.verdict.checking_turns import Question, check_turns
 from tileas_xdsl.checker.verdict.collector import seldom_collecting
 from tileas_xdsl.checker.verdict.deciding import Assumptions, Subject
 from tileas_xdsl.checker.verdict.grid import judge_blocks
@@ -170,20 +170,6 @@ def _under_preconditions(name: str, subject: Subject, promised: Mapping[str, Num
     return subject.under(name, own)
 
 
-@dataclass(frozen=True)
-class Question:
-    """What is asked of each function."""
-
-    counts: tuple[int, ...]
-    """The trip counts to try."""
-    fixed: Mapping[str, int]
-    """Arguments that have one number."""
-    programs: int | None
-    """How many programs a persistent loop computes; None where that varies."""
-    may_add_counts: bool
-    """Whether the counts are those by default, so that others may be tried, too, and every one proved."""
-
-
 def _report_on(
     module: Operation,
     names: list[str],
@@ -209,16 +195,7 @@ def _answer(name: str, subject: Subject, question: Question, report: Report, tel
     by_default = question.may_add_counts and not question.fixed
     if by_default and check_turns(name, subject, report, tell, _check_function):
         return question.counts
-    return _check_function(
-        name,
-        subject,
-        question.counts,
-        question.fixed,
-        report,
-        tell,
-        may_add_counts=question.may_add_counts,
-        programs=question.programs,
-    )
+    return _check_function(name, subject, question, report, tell)
 
 
 def _nobody(_text: str) -> None:
@@ -266,22 +243,15 @@ def _must_only_compute(module: Operation, assumed: Sequence[str]) -> None:
 
 
 def _check_function(
-    name: str,
-    subject: Subject,
-    counts: tuple[int, ...],
-    fixed: Mapping[str, int],
-    report: Report,
-    tell: Tell,
-    *,
-    may_add_counts: bool,
-    programs: int | None,
+    name: str, subject: Subject, question: Question, report: Report, tell: Tell
 ) -> tuple[int, ...] | None:
     """Returns the trip counts that were tried, None where the function has no argument that varies."""
     op, body = subject.op, subject.body
     names = argument_names(body)
-    fixed = {names[argument_at(body, n).index]: value for n, value in fixed.items() if is_argument(body, n)}
-    if programs is not None and takes_programs_over(op):
-        fixed[PROGRAMS] = programs
+    given, counts = question.fixed, question.counts
+    fixed = {names[argument_at(body, n).index]: value for n, value in given.items() if is_argument(body, n)}
+    if question.programs is not None and takes_programs_over(op):
+        fixed[PROGRAMS] = question.programs
     report.absorb(Outcome(makes_up_extents=made_up_extent(op) is not None, fixed=dict(fixed)))
     loops = loops_over_blocks(body)
     if loops is not None and not fixed.keys().isdisjoint(loops.arguments):
@@ -291,7 +261,8 @@ def _check_function(
     while True:
         attempt = Report([name], counts, tries_every_trip_count=report.tries_every_trip_count)
         try:
-            tried = _check_blocks(Case(name, subject, fixed, (), attempt, tell), numbers, counts, may_add_counts)
+            case = Case(name, subject, fixed, (), attempt, tell)
+            tried = _check_blocks(case, numbers, counts, question.may_add_counts)
         except BlockDependentError as error:
             # What decides is an argument from here on; the loops over blocks have to be as they stand then.
             report.absorb(Outcome(executions=attempt.executions))

@@ -4,9 +4,8 @@ Checks of Triton's kernels in the number of turns of their loops, whatever formu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from tileas_xdsl.checker.verdict.blocks import TRIP_COUNT
 from tileas_xdsl.checker.verdict.bound_formulas import least_turns
@@ -22,21 +21,22 @@ from tileas_xdsl.machine.core.violations import UnsupportedError
 FIRST_COUNTS = tuple(range(9))
 
 
-class CheckFunction(Protocol):
-    """A check of one function, that puts what it finds into a report."""
+@dataclass(frozen=True)
+class Question:
+    """What is asked of each function."""
 
-    def __call__(
-        self,
-        name: str,
-        subject: Subject,
-        counts: tuple[int, ...],
-        fixed: Mapping[str, int],
-        report: Report,
-        tell: Tell,
-        *,
-        may_add_counts: bool,
-        programs: int | None,
-    ) -> tuple[int, ...] | None: ...
+    counts: tuple[int, ...]
+    """The trip counts to try."""
+    fixed: Mapping[str, int]
+    """Arguments that have one number."""
+    programs: int | None
+    """How many programs a persistent loop computes; None where that varies."""
+    may_add_counts: bool
+    """Whether the counts are those by default, so that others may be tried, too, and every one proved."""
+
+
+CheckFunction = Callable[[str, Subject, Question, Report, Tell], tuple[int, ...] | None]
+"""A check of one function, that puts what it finds into a report."""
 
 
 def check_turns(name: str, subject: Subject, report: Report, tell: Tell, check: CheckFunction) -> bool:
@@ -57,7 +57,7 @@ def check_turns(name: str, subject: Subject, report: Report, tell: Tell, check: 
         preconditions=_of_all_loops(copy, general),
     )
     try:
-        check(name, copy, FIRST_COUNTS, {}, attempt, tell, may_add_counts=True, programs=None)
+        check(name, copy, Question(FIRST_COUNTS, {}, None, may_add_counts=True), attempt, tell)
     except (UnsupportedError, ArgumentError):
         return False
     if attempt.verdict is Verdict.UNDECIDED:

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tileas_xdsl.analysis.memory.atomic_reads import decides_by_atomic
 from tileas_xdsl.analysis.thread_dependence import stores_the_same
-from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Touch
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, HowIssued, Touch
 from tileas_xdsl.machine.core.handles import unknown_outcome
 from tileas_xdsl.machine.core.happens_before import Access, Clock, Knowledge, Mind, Proxy, TeamStore, join, observe
 from tileas_xdsl.machine.core.late_values import LateValue, first_missing, report_missing, seen_by_agent
@@ -472,44 +472,16 @@ class Agent(Thread):
     # Asynchronous work ---------------------------------------------------------------------------------------------
 
     def issue(
-        self,
-        op: Operation,
-        touches: Sequence[Touch],
-        move: Callable[[], None] | None,
-        *,
-        label: str,
-        engine: str = "copy",
-        dependencies: Sequence[Event] = (),
-        fetch: Callable[[], Any] | None = None,
-        deliver: Callable[[Any], None] | None = None,
-        resource: Resource | None = None,
-        look: Callable[[AsyncWork], list[Touch]] | None = None,
-        needs: Sequence[Any] = (),
+        self, op: Operation, touches: Sequence[Touch], move: Callable[[], None] | None, **how: Unpack[HowIssued]
     ) -> AsyncWork:
         """
         Issue asynchronous work that reads and writes `touches`.
 
-        Data moves either by `move`, all at once when the work is performed, or by `fetch` (reads the sources) and
-        `deliver` (writes the destination), which `capture=issue` takes apart. The work is performed at some time
-        after all `dependencies` are complete, and while nobody holds `resource`. Work that looks at its operands only
-        then says by `look` what it touches; the late values among `needs` have to be there.
+        Data moves either by `move`, all at once when the work is performed, or by `fetch` and `deliver` (`HowIssued`).
         """
         for touch in touches:
             self.check_bounds(touch.view, op)
-        return self.machine.issue(
-            self,
-            op,
-            list(touches),
-            move,
-            label,
-            engine,
-            list(dependencies),
-            fetch,
-            deliver,
-            resource,
-            look,
-            needs,
-        )
+        return self.machine.issue(self, op, list(touches), move, **how)
 
     # Running IR ----------------------------------------------------------------------------------------------------
 

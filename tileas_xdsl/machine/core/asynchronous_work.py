@@ -14,9 +14,9 @@ branch on it leaves the verdict open.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Required, TypedDict
 
 from xdsl.ir import Operation
 
@@ -201,6 +201,24 @@ class Joining:
             total.merge(part.knowledge)
         total.works = youngest(total.works)
         self.joined.finish(total)
+
+
+class HowIssued(TypedDict, total=False):
+    """What is known of a work when it is issued. It is performed at some time after its dependencies are complete."""
+
+    label: Required[str]
+    engine: str
+    dependencies: Sequence[Event]
+    fetch: Callable[[], Any] | None
+    """Reads the sources; `capture=issue` takes that apart from what `deliver` does."""
+    deliver: Callable[[Any], None] | None
+    """Writes the destination, given what `fetch` has read."""
+    resource: Resource | None
+    """The work is performed while nobody holds that."""
+    look: Callable[[AsyncWork], list[Touch]] | None
+    """For work that looks at its operands only then: what it touches."""
+    needs: Sequence[Any]
+    """The late values among these have to be there."""
 
 
 @dataclass(eq=False)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from xdsl.dialects.builtin import AnyFloat, TensorType
@@ -22,7 +22,7 @@ from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.interfaces import enclosing_function
 from tileas_xdsl.machine.core.agents import Agent, Step
 from tileas_xdsl.machine.core.assumptions import CAPTURED_AT_ISSUE, ONLY_COMPUTES, Assumption
-from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Touch
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, HowIssued, Touch
 from tileas_xdsl.machine.core.code import Code
 from tileas_xdsl.machine.core.conflicts import (
     deadlock_of,
@@ -631,14 +631,7 @@ class Machine:
         op: Operation,
         touches: list[Touch],
         move: Callable[[], None] | None,
-        label: str,
-        engine: str,
-        dependencies: Sequence[Event],
-        fetch: Callable[[], Any] | None,
-        deliver: Callable[[Any], None] | None,
-        resource: Resource | None,
-        look: Callable[[AsyncWork], list[Touch]] | None,
-        needs: Sequence[Any],
+        **how: Unpack[HowIssued],
     ) -> AsyncWork:
         """Issue asynchronous work for `agent`; `Agent.issue` describes the arguments."""
         if self.capture == "issue":
@@ -648,7 +641,8 @@ class Machine:
                     if not touch.is_write:
                         agent.touch(touch.view, op, write=False, proxy=touch.proxy)
             touches = [touch for touch in touches if touch.is_write]
-        perform = move
+        perform, label, resource = move, how["label"], how.get("resource")
+        fetch, deliver = how.get("fetch"), how.get("deliver")
         if self.with_data and fetch is not None and deliver is not None:
             perform = _fetch_and_deliver(fetch, deliver, at_issue=self.capture == "issue")
         mind = Mind(dict(agent.clock), {space: dict(clock) for space, clock in agent.fenced.items()})
@@ -661,11 +655,11 @@ class Machine:
             mind=mind,
             touches=touches,
             label=label,
-            engine=engine,
+            engine=how.get("engine", "copy"),
             perform=perform,
             resource=resource,
-            look=look,
-            needs=[value for value in needs if isinstance(value, LateValue)],
+            look=how.get("look"),
+            needs=[value for value in how.get("needs", ()) if isinstance(value, LateValue)],
             barriers=[resource.name] if resource is not None else [],
             bytes_moved=_bytes_written(touches),
         )
@@ -677,7 +671,7 @@ class Machine:
         # What the issuer does from here on is not known to the work, and must not look as if it were.
         agent.moment += 1
         agent.clock[agent.number] = agent.moment
-        self._make_ready_after(work, list(dict.fromkeys(dependencies)))
+        self._make_ready_after(work, list(dict.fromkeys(how.get("dependencies", ()))))
         return work
 
     def _make_ready_after(self, work: AsyncWork, dependencies: list[Event]) -> None:

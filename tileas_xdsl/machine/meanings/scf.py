@@ -209,7 +209,7 @@ def _reduce(agent: Agent, op: scf.ParallelOp, turns: Sequence[Agent], reduced: t
     """Turns after the first `done` are to be taken up in `reduced`, in their order: another one is as right."""
     if not reduced or done == len(turns):
         return _give_results(agent, op, reduced)
-    return _combine(agent, op, turns, reduced, done, 0, ())
+    return _combine(agent, op, turns, reduced, (done, 0), ())
 
 
 def _combine(
@@ -217,17 +217,18 @@ def _combine(
     op: scf.ParallelOp,
     turns: Sequence[Agent],
     reduced: tuple[Any, ...],
-    turn: int,
-    place: int,
+    at: tuple[int, int],
     new: tuple[Any, ...],
 ) -> Request:
+    """Combine value number `at[1]` of turn number `at[0]`, after those in `new`."""
     last = op.body.block.last_op
     assert isinstance(last, scf.ReduceOp)
+    turn, place = at
     values: Any = turns[turn].outcome
     if place == len(reduced):
         return Done(turns).then(_reduce, new, turn + 1)
     return agent.run_region(last.reductions[place], [reduced[place], values[place]]).then(
-        _combined, turns, reduced, turn, place, new
+        _combined, turns, reduced, at, new
     )
 
 
@@ -238,8 +239,7 @@ def _combined(
     value: tuple[Any, ...],
     turns: Sequence[Agent],
     reduced: tuple[Any, ...],
-    turn: int,
-    place: int,
+    at: tuple[int, int],
     new: tuple[Any, ...],
 ) -> Answer:
-    return _combine(agent, op, turns, reduced, turn, place + 1, (*new, value[0]))
+    return _combine(agent, op, turns, reduced, (at[0], at[1] + 1), (*new, value[0]))

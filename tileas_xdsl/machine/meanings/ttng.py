@@ -229,7 +229,8 @@ def _store_box(agent: Agent, op: Operation, source: Any) -> None:
     view = seen(agent, op, source)
     access_unfollowed(agent, op)
     with fenced_by_compiler(agent):
-        start_store(agent, op, [Touch(view, False, Proxy.ASYNC)], [], view.region.byte_count, kind="a TMA store")
+        label = f"a TMA store of {view.region.byte_count} bytes"
+        start_store(agent, op, [Touch(view, False, Proxy.ASYNC)], [], label=label)
     commit_stores(agent, op)
 
 

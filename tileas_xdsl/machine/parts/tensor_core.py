@@ -63,13 +63,16 @@ def start_in_order(
     op: Operation,
     touches: Sequence[Touch],
     label: str,
-    fetch: Callable[[], Any] | None = None,
-    deliver: Callable[[Any], None] | None = None,
+    data: Data | None = None,
 ) -> AsyncWork:
-    """Start a product, behind those that `agent` has started before. The arguments are as in `start_pipelined`."""
+    """Start a product, behind those that `agent` has started before. Its arguments are those of `start_pipelined`."""
     last = agent.part(LastOnTensorCore)
-    last.work = _start(agent, op, touches, label, [] if last.work is None else [last.work], fetch, deliver)
+    last.work = _start(agent, op, touches, label, [] if last.work is None else [last.work], data)
     return last.work
+
+
+Data = tuple[Callable[[], Any], Callable[[Any], None]]
+"""What reads the sources of a work, and what computes with what was read."""
 
 
 def _start(
@@ -78,10 +81,10 @@ def _start(
     touches: Sequence[Touch],
     label: str,
     before: Sequence[AsyncWork],
-    fetch: Callable[[], Any] | None,
-    deliver: Callable[[Any], None] | None,
+    data: Data | None,
 ) -> AsyncWork:
     machine = agent.machine
+    fetch, deliver = data or (None, None)
     if machine.with_data and touches and deliver is None:
         raise UnsupportedError(op, "is not computed on the machine; check the program, which follows what it touches")
     events = [machine.event_of(work) for work in before]
@@ -160,18 +163,17 @@ def start_pipelined(
     touches: Sequence[Touch],
     label: str,
     accumulator: object = None,
-    fetch: Callable[[], Any] | None = None,
-    deliver: Callable[[Any], None] | None = None,
+    data: Data | None = None,
 ) -> AsyncWork:
     """
-    Start a work of `tcgen05`, behind those with which it forms a pipeline; `accumulator` is as in `Started`. `fetch`
-    reads its sources, `deliver` computes; an op that touches memory without them is refused where numbers are wanted.
+    Start a work of `tcgen05`, behind those with which it forms a pipeline; `accumulator` is as in `Started`. An op
+    that touches memory without `data` is refused where numbers are wanted.
     """
     own = agent.part(PipelinedWorks)
     own.forget_complete(agent)
     others = () if instruction is Instruction.COMMIT else _handed_over(agent)
     before = [each.work for each in (*own.started, *others) if each.precedes(instruction, accumulator)]
-    work = _start(agent, op, touches, label, before, fetch, deliver)
+    work = _start(agent, op, touches, label, before, data)
     own.started = [each for each in own.started if not each.is_replaced_by(instruction, accumulator)]
     own.started.append(Started(work, instruction, accumulator))
     return work

@@ -11,6 +11,7 @@ one accumulator are ordered.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from xdsl.ir import Operation
@@ -23,32 +24,30 @@ from tileas_xdsl.machine.parts.rings import OpenStages, StageToken
 from tileas_xdsl.machine.tiles.tiles import refuse_in_scope, refuse_placeholder
 
 
+@dataclass(frozen=True)
+class Move:
+    """What a work moves: it reads `sources` (tiles: views and values) by `fetch`, and writes `writes` by `deliver`."""
+
+    sources: Sequence[Any]
+    writes: Sequence[View]
+    fetch: Callable[[], Any]
+    deliver: Callable[[Any], None]
+
+
 def issue_move(
-    agent: Agent,
-    op: Operation,
-    sources: Sequence[Any],
-    writes: Sequence[View],
-    fetch: Callable[[], Any],
-    deliver: Callable[[Any], None],
-    *,
-    label: str,
-    engine: str,
-    dependencies: Sequence[Event] = (),
+    agent: Agent, op: Operation, move: Move, *, label: str, engine: str, dependencies: Sequence[Event] = ()
 ) -> StageToken:
-    """
-    Issue work that reads `sources` (tiles: views and values) by `fetch` and writes `writes` by `deliver`, after
-    `dependencies`. Returns its token.
-    """
+    """Issue work that does `move` after `dependencies`. Returns its token."""
     refuse_in_scope(agent, op)
-    refuse_placeholder(agent, op, *sources)
+    refuse_placeholder(agent, op, *move.sources)
     touches = [
-        *(Touch(view, False) for view in sources if isinstance(view, View)),
-        *(Touch(view, True) for view in writes),
+        *(Touch(view, False) for view in move.sources if isinstance(view, View)),
+        *(Touch(view, True) for view in move.writes),
     ]
     work = agent.issue(
-        op, touches, None, label=label, engine=engine, dependencies=dependencies, fetch=fetch, deliver=deliver
+        op, touches, None, label=label, engine=engine, dependencies=dependencies, fetch=move.fetch, deliver=move.deliver
     )
-    _attach_to_stages(agent, work, writes)
+    _attach_to_stages(agent, work, move.writes)
     return StageToken(None, "", None, agent.event_of(work, label))
 
 

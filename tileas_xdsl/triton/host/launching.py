@@ -84,11 +84,10 @@ def caught(device: Any, target: str, seen: Callable[[Launch], None]) -> Generato
         _device: Any,
         constants: Any,
         options: Any,
-        attributes: Any,
-        _warm: Any,
+        *attributes: Any,
     ) -> None:
         """In the place of `JITFunction._do_compile`: that it gives no kernel ends the launch."""
-        source = source_of(function)(function, signature, constants, attributes)
+        source = source_of(function)(function, signature, constants, attributes[0])
         names = {function.arg_names[place[0]]: value for place, value in constants.items() if len(place) == 1}
         seen(Launch(function, source, names, vars(cast("object", options))))
 

@@ -209,23 +209,20 @@ class _Builder:
 
     def _add(
         self,
-        lane: int,
-        row: int,
+        place: tuple[int, int],
         kind: str,
         times: tuple[int, int, int],
-        label: str,
-        what: str,
+        text: tuple[str, str],
         by: Span | Service | tuple[Operation, Agent, tuple[int, ...]],
         slot: int | None = None,
         *,
         coloured: bool = True,
     ) -> Bar:
+        """Add a bar in the row of the lane that `place` says, with a label and what it stands for as its `text`."""
         op, agent, iteration = by if isinstance(by, tuple) else (by.op, by.agent, by.iteration)
         number = slot if slot is not None else (iteration[-1] if iteration else None)
         hue = number % HUES if number is not None and coloured else None
-        bar = Bar(
-            len(self.bars), lane, row, kind, *times, label, what, op_name(op), location_of(op), iteration, slot, hue
-        )
+        bar = Bar(len(self.bars), *place, kind, *times, *text, op_name(op), location_of(op), iteration, slot, hue)
         self.bars.append(bar)
         self.of_op.setdefault((id(op), agent.name, iteration), []).append(bar.number)
         return bar
@@ -247,19 +244,19 @@ class _Builder:
             what = f"stands still for {stall.end - stall.start:,} cycles: {stall.on}"
             times = (stall.start, stall.end, stall.end)
             by = (stall.op, stall.agent, stall.iteration)
-            self._add(self.lane_of[stall.agent], 0, STALL, times, stall.on, what, by, coloured=False)
+            self._add((self.lane_of[stall.agent], 0), STALL, times, (stall.on, what), by, coloured=False)
 
     def _add_span(self, span: Span, lane: int) -> None:
         slot = slot_of(span.views)
         times = (span.start, span.end, span.end)
         if span.kind == SCALARS:
             what = f"{span.count} operation{'s' * (span.count != 1)} on scalars"
-            bar = self._add(lane, 0, SCALAR, times, "", what, span, coloured=False)
+            bar = self._add((lane, 0), SCALAR, times, ("", what), span, coloured=False)
         elif span.kind in (ENGINE, ARITHMETIC):
             what = f"{op_name(span.op)}{f', by the {span.text}' if span.text else ''}"
-            bar = self._add(lane, 0, AGENT, times, _short(span.op), what, span, slot)
+            bar = self._add((lane, 0), AGENT, times, (_short(span.op), what), span, slot)
         else:
-            bar = self._add(lane, 0, STEP, times, _short(span.op), span.text, span, slot, coloured=False)
+            bar = self._add((lane, 0), STEP, times, (_short(span.op), span.text), span, slot, coloured=False)
             self.at[span.agent.number, span.start, span.text] = bar.number
         self.of_span[span] = bar.number
 
@@ -285,7 +282,7 @@ class _Builder:
         if service.start > service.asked:
             what += f"; waited {service.start - service.asked:,} cycles for the {service.engine}"
         times = (service.start, service.freed, service.complete)
-        bar = self._add(lane, row, TURN, times, label, what, service, slot_of(service.views))
+        bar = self._add((lane, row), TURN, times, (label, what), service, slot_of(service.views))
         if work is not None:
             self.of_work[work] = bar.number
 
@@ -303,7 +300,7 @@ class _Builder:
             times = (self.clock.time_of(agent), until, until)
             what = f"waits for ever: {condition.describe()}"
             by = (op, agent, agent.iteration)
-            self._add(self.lane_of[agent], 0, BLOCKED, times, condition.subject, what, by, coloured=False)
+            self._add((self.lane_of[agent], 0), BLOCKED, times, (condition.subject, what), by, coloured=False)
         self.end = until
 
     # Edges ----------------------------------------------------------------------------------------------------------

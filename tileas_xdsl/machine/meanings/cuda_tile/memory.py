@@ -44,7 +44,7 @@ from tileas_xdsl.machine.core.values import UNKNOWN, element_type, unsigned, wra
 from tileas_xdsl.machine.core.violations import MistakeError, UndecidedError, UnsupportedError
 from tileas_xdsl.machine.meanings.cuda_tile.values import as_array, as_value, element_type_of, numbers_of
 from tileas_xdsl.machine.parts.rings import StageToken, done_token
-from tileas_xdsl.machine.parts.tile_works import issue_move
+from tileas_xdsl.machine.parts.tile_works import Move, issue_move
 from tileas_xdsl.machine.tiles.numerics import Array, is_array
 from tileas_xdsl.machine.tiles.pointers import DEFAULT_BYTES, Addresses, Pointer
 from tileas_xdsl.machine.tiles.tiled_views import Lanes, Piece, pieces_behind, read_pieces, write_pieces
@@ -191,7 +191,8 @@ def _later(agent: Agent, op: TileIROp, pieces: Sequence[Piece], behind: Any, *, 
     label = f"the {'store to' if write else 'load from'} '{names}'"
     views = [piece.view for piece in pieces]
     reads, writes = ([], views) if write else (views, [])
-    token = issue_move(agent, op, reads, writes, _nothing, _no_data, label=label, engine="copy", dependencies=[before])
+    move = Move(reads, writes, _nothing, _no_data)
+    token = issue_move(agent, op, move, label=label, engine="copy", dependencies=[before])
     for work in token.event.source:
         work.ends_with_grid = True
     return token

@@ -22,7 +22,7 @@ from tileas_xdsl.machine.core.memory import MemoryObject, View
 from tileas_xdsl.machine.core.standings import Answer
 from tileas_xdsl.machine.core.state import Canvas, SharedPart
 from tileas_xdsl.machine.parts.rings import StageToken
-from tileas_xdsl.machine.parts.tile_works import issue_move
+from tileas_xdsl.machine.parts.tile_works import Move, issue_move
 from tileas_xdsl.machine.tiles.lanes import reduced, scanned
 from tileas_xdsl.machine.tiles.numerics import element_of
 from tileas_xdsl.machine.tiles.products import Factor, Scales, is_signed, product
@@ -97,10 +97,7 @@ def _async_dot(agent: Agent, op: compute.AsyncDotOp, *operands: Any) -> tuple[Vi
     done = issue_move(
         agent,
         op,
-        inputs,
-        [accumulator],
-        fetch,
-        deliver,
+        Move(inputs, [accumulator], fetch, deliver),
         label=label,
         engine=Engine.TENSOR_CORE,
         dependencies=[] if before is None else [before],

@@ -38,7 +38,7 @@ from tileas_xdsl.machine.meanings.nv_tileas.structure import whole_array
 from tileas_xdsl.machine.meanings.nv_tileas.tokens import as_token
 from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, copy_groups
 from tileas_xdsl.machine.parts.rings import StageToken, done_token
-from tileas_xdsl.machine.parts.tile_works import issue_move
+from tileas_xdsl.machine.parts.tile_works import Move, issue_move
 from tileas_xdsl.machine.tiles.numerics import element_of
 from tileas_xdsl.machine.tiles.tile_access import Place, bounds_of, load_tile, padding_of, pieces_at, store_tile
 from tileas_xdsl.machine.tiles.tiled_views import Lanes, Piece, TiledView, assembled, put_pieces
@@ -197,10 +197,12 @@ def load_later(
     return issue_move(
         agent,
         op,
-        [piece.view for piece in pieces],
-        [target],
-        lambda: assembled(pieces, [machine.read(piece.view) for piece in pieces], lanes),
-        lambda data: machine.write(target, retyped(data, target.shape, target.element, op)),
+        Move(
+            [piece.view for piece in pieces],
+            [target],
+            lambda: assembled(pieces, [machine.read(piece.view) for piece in pieces], lanes),
+            lambda data: machine.write(target, retyped(data, target.shape, target.element, op)),
+        ),
         label=f"the load into '{target.base.name}'",
         engine="copy",
         dependencies=[as_token(token).event for token in tokens],
@@ -231,10 +233,12 @@ def store_later(
     return issue_move(
         agent,
         op,
-        [value],
-        [piece.view for piece in pieces],
-        _contents(agent, value),
-        lambda data: put_pieces(agent, pieces, data, mask),
+        Move(
+            [value],
+            [piece.view for piece in pieces],
+            _contents(agent, value),
+            lambda data: put_pieces(agent, pieces, data, mask),
+        ),
         label=f"the store to '{', '.join(names)}'",
         engine=engine,
         dependencies=[as_token(token).event for token in tokens],
@@ -255,10 +259,12 @@ def _async_copy(agent: Agent, op: memory.AsyncCopyOp, source: Any, destination: 
     return issue_move(
         agent,
         op,
-        [origin],
-        [target],
-        _contents(agent, origin),
-        lambda data: machine.write(target, retyped(np.asarray(data), target.shape, target.element, op)),
+        Move(
+            [origin],
+            [target],
+            _contents(agent, origin),
+            lambda data: machine.write(target, retyped(np.asarray(data), target.shape, target.element, op)),
+        ),
         label=f"the copy to '{target.base.name}'",
         engine="copy",
         dependencies=[as_token(token).event for token in tokens],

@@ -16,7 +16,7 @@ from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.meanings.nv_tileas.tokens import as_token
 from tileas_xdsl.machine.parts.rings import StageToken
-from tileas_xdsl.machine.parts.tile_works import issue_move
+from tileas_xdsl.machine.parts.tile_works import Move, issue_move
 from tileas_xdsl.machine.tiles.numerics import element_of
 from tileas_xdsl.machine.tiles.slices import TileSlice, part_of, without_axes
 from tileas_xdsl.machine.tiles.tiles import fresh_storage, read_tile, retyped, tile_shape, with_part, write_tile
@@ -74,10 +74,12 @@ def _async_insert_slice(
     done = issue_move(
         agent,
         op,
-        [source],
-        [part],
-        lambda: machine.read(source) if isinstance(source, View) else source,
-        lambda data: machine.write(part, retyped(np.asarray(data), part.shape, part.element, op)),
+        Move(
+            [source],
+            [part],
+            lambda: machine.read(source) if isinstance(source, View) else source,
+            lambda data: machine.write(part, retyped(np.asarray(data), part.shape, part.element, op)),
+        ),
         label=f"the insertion into '{part.base.name}'",
         engine="copy",
         dependencies=[as_token(token).event],

@@ -30,7 +30,7 @@ from tileas_xdsl.machine.parts.barrier_lives import check_init_fence, note_signa
 from tileas_xdsl.machine.parts.barriers import promise_bytes
 from tileas_xdsl.machine.parts.placed_barriers import PlacedBarrier
 from tileas_xdsl.machine.parts.rings import StageToken
-from tileas_xdsl.machine.parts.tile_works import issue_move
+from tileas_xdsl.machine.parts.tile_works import Move, issue_move
 from tileas_xdsl.machine.tiles.numerics import view_of
 from tileas_xdsl.machine.tiles.pointers import Pointer
 from tileas_xdsl.machine.tiles.tensor_maps import bind_map, described, map_of_argument
@@ -95,10 +95,12 @@ def _tma_load(agent: Agent, op: tma.TiledTmaLoadOp, given: Any, destination: Any
     token = issue_move(
         agent,
         op,
-        [piece.view for piece in pieces],
-        [target],
-        lambda: assembled(pieces, [machine.read(piece.view) for piece in pieces], lanes),
-        lambda data: machine.write(target, retyped(data, target.shape, target.element, op)),
+        Move(
+            [piece.view for piece in pieces],
+            [target],
+            lambda: assembled(pieces, [machine.read(piece.view) for piece in pieces], lanes),
+            lambda data: machine.write(target, retyped(data, target.shape, target.element, op)),
+        ),
         label=f"the TMA load into '{target.base.name}'",
         engine=Engine.TMA,
     )

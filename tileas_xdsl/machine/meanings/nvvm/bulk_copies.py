@@ -164,8 +164,7 @@ def _bulk_store(agent: Agent, op: Operation, *operands: Any) -> None:
         op,
         [Touch(view, False, Proxy.ASYNC, parts=parts) for view, parts in sources],
         [Touch(view, True, Proxy.ASYNC, parts=parts) for view, parts in targets],
-        sum(copy.source.region.byte_count for copy in copies),
-        kind="a bulk store",
+        label=f"a bulk store of {sum(copy.source.region.byte_count for copy in copies)} bytes",
         fetch=lambda: [agent.peek(copy.source) for copy in copies],
         put=put,
     )
@@ -211,8 +210,7 @@ def _store_box(agent: Agent, op: Any, values: dict[SSAValue, Any]) -> None:
         op,
         [Touch(out_of, False, Proxy.ASYNC, parts=parts_of_some(agent, out_of.region))],
         [reading_descriptor(descriptor), *([] if box is None else [box])],
-        count,
-        kind="a bulk store",
+        label=f"a bulk store of {count} bytes",
         fetch=lambda: agent.peek(out_of),
         put=put,
     )

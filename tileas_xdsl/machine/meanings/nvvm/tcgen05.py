@@ -309,12 +309,10 @@ def _copy(agent: Agent, op: tcgen05.Tcgen05CpOp, address: Any, word: Any) -> Non
     place: Pointer = agent.known(address, op, "copies to")
     target = allocated_cells(agent, op, place, LANES, columns)
     touches = [Touch(source, False, Proxy.ASYNC), Touch(target, True, Proxy.TENSOR_CORE)]
-    fetch = deliver = None
-    if _computes(agent):
-        fetch, deliver = _copied(agent, op, number, place)
+    data = _copied(agent, op, number, place) if _computes(agent) else None
     is_small = op.shape.data is Tcgen05CpShape.SHAPE_4X256B
     instruction = Instruction.COPY_4X256B if is_small else Instruction.COPY
-    start_pipelined(agent, op, instruction, touches, "a copy to tensor memory", None, fetch, deliver)
+    start_pipelined(agent, op, instruction, touches, "a copy to tensor memory", data=data)
 
 
 def _copied(
@@ -413,14 +411,14 @@ def _mma(agent: Agent, op: tcgen05_mma.ProductOp, d: Any, a: Any, b: Any, shape:
         Touch(sum_, True, Proxy.TENSOR_CORE),
     ]
     accumulator = (place.base, place.offset, rows, columns, *_kind_of(op))
-    fetch = deliver = None
+    data = None
     if _computes(agent):
         corner = tensor_memory(agent).corner(op, place)
         is_added = bool(agent.known(adds, op, "decides by whether to add"))
         sum_at = tensor_products.Sum(corner, rows, columns, is_added)
-        fetch, deliver = _computed(agent, op, word, (a, b), sum_at, others)
+        data = _computed(agent, op, word, (a, b), sum_at, others)
     label = f"a product of {rows} x {columns}"
-    start_pipelined(agent, op, Instruction.PRODUCT, touches, label, accumulator, fetch, deliver)
+    start_pipelined(agent, op, Instruction.PRODUCT, touches, label, accumulator, data)
 
 
 def _computed(

@@ -52,9 +52,8 @@ def start_store(
     op: Operation,
     readings: Sequence[Touch],
     writes: Sequence[Touch],
-    size: int,
     *,
-    kind: str,
+    label: str,
     fetch: Callable[[], Any] | None = None,
     put: Callable[[Any], None] | None = None,
 ) -> None:
@@ -63,7 +62,6 @@ def start_store(
     held: list[Any] = []
     take = (lambda: held.append(fetch())) if machine.with_data and fetch is not None else None
     deliver = (lambda: put(held.pop())) if machine.with_data and put is not None else None
-    label = f"{kind} of {size} bytes"
     read = agent.issue(op, list(readings), take, label=f"the reading of {label}", engine=Engine.TMA)
     behind = [machine.event_of(read, "the source is read")]
     written = agent.issue(op, list(writes), deliver, label=label, engine="memory", dependencies=behind)

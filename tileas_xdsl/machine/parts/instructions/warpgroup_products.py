@@ -34,7 +34,8 @@ def start_warpgroup_product(
     deliver: Callable[[Any], None] | None = None,
 ) -> AsyncWork:
     """Issue a product. `fetch` reads its factors, and `deliver` computes the result."""
-    work = start_in_order(agent, op, touches, label, fetch, deliver)
+    data = None if fetch is None or deliver is None else (fetch, deliver)
+    work = start_in_order(agent, op, touches, label, data)
     copy_groups(agent, WGMMA).uncommitted.append(work)
     return work
 
