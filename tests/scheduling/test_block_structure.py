@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import tileas_xdsl as tileas
@@ -53,15 +55,27 @@ def test_who_asks_for_something_gets_it() -> None:
     for asked in (
         {"num_warps": 8},
         {"num_warps": 4},
-        {"persistent": False},
         {"blocks": 1},
         {"blocks": 2},
-        {"group_programs": 8},
         {"strategy": "unspecialize"},
         {"sub_tiles": 2},
     ):
         options = Options(target="sm_90a", **asked)  # pyright: ignore[reportArgumentType]
         assert options.for_module(module) == (options, [])
+
+
+def test_what_nobody_asks_for_is_chosen_beside_what_somebody_asks_for() -> None:
+    """Groups of programs, and blocks that stay or do not, fit all structures but two blocks that stay."""
+    module = parse(ONE_TILE)
+    grouped = Options(target="sm_90a", group_programs=8)
+    assert grouped.for_module(module)[0] == replace(grouped, num_warps=8, persistent=True, blocks=1)
+    short = Options(target="sm_90a", persistent=False)
+    found, (line,) = short.for_module(module)
+    assert found == replace(short, num_warps=8, blocks=1)
+    assert line == "@gemm: 8 warps compute, since its sums are too many for 4"
+    stays = Options(target="sm_90a", persistent=True)
+    assert stays.for_module(module)[0] == replace(stays, num_warps=8, blocks=1)
+    assert stays.for_module(parse(NARROW)) == (stays, [])
 
 
 def test_a_kernel_of_large_tiles_keeps_its_sums_in_registers() -> None:

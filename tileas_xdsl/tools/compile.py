@@ -222,21 +222,21 @@ class Options:
     @property
     def structure(self) -> Structure:
         """What is asked for a block, with the driver's defaults for what is not."""
-        given = {name: value for name, value in self._asked.items() if value is not None}
-        return replace(Structure(num_warps=4, persistent=False), **given)
+        return replace(Structure(num_warps=4, persistent=False), **self._asked)
 
     @property
     def _asked(self) -> dict[str, Any]:
-        return {"num_warps": self.num_warps, "persistent": self.persistent, "blocks": self.blocks}
+        asked = {"num_warps": self.num_warps, "persistent": self.persistent, "blocks": self.blocks}
+        return {name: value for name, value in asked.items() if value is not None}
 
     def for_module(self, module: ModuleOp) -> tuple[Options, list[str]]:
         """These options, with what is chosen for machine code of `module` where they ask for nothing; and a line."""
-        others = (self.strategy, self.group_programs, self.sub_tiles, self.dynamic_persistent)
-        is_free = others == ("warp-specialize", 0, 1, False) and not any(it is not None for it in self._asked.values())
+        others = (self.strategy, self.sub_tiles, self.dynamic_persistent)
+        is_free = others == ("warp-specialize", 1, False) and self._asked.keys() <= {"persistent"}
         found = structure_of(module, self.target) if is_free else None
-        if found is None:
+        if found is None or (self.persistent and found[1].blocks > 1):
             return self, []
-        name, chosen = found
+        name, chosen = found[0], replace(found[1], **self._asked)
         return replace(self, **vars(chosen)), [f"@{name}: {chosen}"]
 
     def driver(self, *, to_threads: bool) -> TileIRPass:
