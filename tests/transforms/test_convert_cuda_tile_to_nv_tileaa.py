@@ -99,6 +99,7 @@ CASES: list[tuple[str, tuple[int, ...], list[Any]]] = [
     ("elementwise", (2,), [normal(100), normal(100), np.zeros(100, np.float32), np.float32(0.3)]),
     ("integers", (2,), [integers(300), integers(300, 1), np.zeros(300, np.int32)]),
     ("shapes", (2, 2), [normal(32, 64, dtype=F16), np.zeros((64, 32), F16)]),
+    *[("row_sums", (2,), [normal(16, n), np.zeros(16, np.float32), np.zeros(16, np.int32)]) for n in (100, 64)],
     *[("running_sums", (1,), [normal(16, n), np.zeros((16, n), np.float32)]) for n in (90, 32, 5)],
     ("windows", (5,), [normal(36), np.zeros(40, np.float32)]),
     ("by_row", (1,), [normal(40, 64), RANDOM.permutation(40)[:32].astype(np.int32), np.zeros((40, 64), np.float32)]),
@@ -199,7 +200,6 @@ def test_operands_of_products_lie_in_shared_memory() -> None:
 
 REFUSED = {
     "scaled": ("'cuda_tile.mmaf_scaled' op has no counterpart", "run the kernel as it is"),
-    "row_sums": ("combines 2 tiles at once, as argmax does", "reduce one tile at a time"),
 }
 
 

@@ -29,7 +29,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     irdl_op_definition,
@@ -40,6 +40,8 @@ from xdsl.irdl import (
     region_def,
     result_def,
     traits_def,
+    var_operand_def,
+    var_result_def,
 )
 from xdsl.traits import NoTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
@@ -207,30 +209,46 @@ def verify_tiling(tile_sizes: Sequence[int], dim_groups: Sequence[Sequence[int]]
 
 
 class CombiningOp(TileOp, ABC):
-    """Base of the ops that combine the elements along an axis by a region over two elements."""
+    """
+    Base of the ops that combine the elements along an axis by a region over two elements, of several tiles together by
+    a region over two elements of each: what each tile has so far, then an element of each.
+    """
 
     source = operand_def(AnyTensorTypeConstr)
+    others = var_operand_def(AnyTensorTypeConstr)
     result = result_def()
+    other_results = var_result_def()
     combiner = region_def()
     axis = prop_def(IntegerAttr.constr(i32))
 
     traits = traits_def(NoTerminator(), ReadsViews())
 
+    @property
+    def sources(self) -> Sequence[SSAValue]:
+        """The tiles that are combined together."""
+        return (self.source, *self.others)
+
     def verify_combiner(self) -> tuple[int, ...]:
-        """Check axis and combiner; return the shape of the source without the axis."""
+        """Check axis, tiles and combiner; return the shape of the sources without the axis."""
         shape, axis = extents(self.source.type), self.axis.value.data
         if not 0 <= axis < len(shape):
             raise VerifyException(f"expects an axis below {len(shape)}, but got {axis}")
+        for other in self.others:
+            if extents(other.type) != shape:
+                raise VerifyException(f"expects tiles of shape {spelled(shape)}, but got {other.type}")
+        if len(self.results) != len(self.sources):
+            raise VerifyException(f"expects {len(self.sources)} results, but got {len(self.results)}")
         block = self.combiner.first_block
         if block is None:
             raise VerifyException("expects a combiner")
-        element = element_type_of(self.source.type)
+        kinds = [element_type_of(source.type) for source in self.sources]
+        words = ", ".join(map(str, kinds))
         arguments = list(block.arg_types)
-        if arguments != [element, element]:
-            raise VerifyException(f"expects a combiner of two {element}, but got ({', '.join(map(str, arguments))})")
+        if arguments != [*kinds, *kinds]:
+            raise VerifyException(f"expects a combiner of two {words}, but got ({', '.join(map(str, arguments))})")
         yielded = list(verify_yield(self.combiner))
-        if yielded != [element]:
-            raise VerifyException(f"expects the combiner to yield {element}, but got ({', '.join(map(str, yielded))})")
+        if yielded != kinds:
+            raise VerifyException(f"expects the combiner to yield {words}, but got ({', '.join(map(str, yielded))})")
         return (*shape[:axis], *shape[axis + 1 :])
 
 
@@ -241,16 +259,17 @@ class ReduceOp(CombiningOp):
 
     `%s = nv_tileaa.reduce %t attributes {axis = 1 : i32} {...} : (tensor<4x8xf32>) -> tensor<4xf32>`
 
-    The combiner is associative and commutative; its first argument is what has been combined so far.
+    The combiner is associative and commutative; its first arguments are what has been combined so far.
     """
 
     name = "nv_tileaa.reduce"
 
     def verify_contract(self) -> None:
         expected = self.verify_combiner()
-        element = element_type_of(self.source.type)
-        if element_type_of(self.result.type) != element or extents(self.result.type) != expected:
-            raise VerifyException(f"expects a result of {spelled(expected)} {element}, but got {self.result.type}")
+        for source, result in zip(self.sources, self.results, strict=True):
+            element = element_type_of(source.type)
+            if element_type_of(result.type) != element or extents(result.type) != expected:
+                raise VerifyException(f"expects a result of {spelled(expected)} {element}, but got {result.type}")
 
 
 @irdl_op_definition
@@ -267,8 +286,9 @@ class ScanOp(CombiningOp):
 
     def verify_contract(self) -> None:
         self.verify_combiner()
-        if self.result.type != self.source.type:
-            raise VerifyException(f"expects a result of type {self.source.type}, but got {self.result.type}")
+        for source, result in zip(self.sources, self.results, strict=True):
+            if result.type != source.type:
+                raise VerifyException(f"expects a result of type {source.type}, but got {result.type}")
 
 
 # Convolution --------------------------------------------------------------------------------------

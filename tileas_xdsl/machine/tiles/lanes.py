@@ -126,6 +126,13 @@ def _is_single(value: SSAValue) -> bool:
 def _at_once(
     agent: Agent, block: Block, lanes: Sequence[Array], outside: dict[SSAValue, Any], shape: tuple[int, ...]
 ) -> Array:
+    return _all_at_once(agent, block, lanes, outside, shape)[0]
+
+
+def _all_at_once(
+    agent: Agent, block: Block, lanes: Sequence[Array], outside: dict[SSAValue, Any], shape: tuple[int, ...]
+) -> list[Array]:
+    """What a block yields of arrays of lanes."""
     values: dict[SSAValue, Any] = {**outside, **dict(zip(block.args, lanes, strict=True))}
 
     def spread(value: SSAValue, op: Operation) -> Array:
@@ -137,7 +144,7 @@ def _at_once(
         assert meaning is not None
         outcome = meaning.function(agent, op, *(spread(operand, op) for operand in op.operands))
         values.update(zip(op.results, outcome if len(op.results) > 1 else (outcome,), strict=True))
-    return np.array(spread(last.operands[0], last))
+    return [np.array(spread(operand, last)) for operand in last.operands]
 
 
 # Reduce, scan, generate -----------------------------------------------------------------------------------------------
@@ -165,6 +172,30 @@ def _combine_rest(
     agent: Agent, op: Operation, total: Array, tile: Array, combiner: Region, axis: int, number: int
 ) -> Answer:
     return _combine_from(agent, op, total, tile, combiner, axis, number + 1)
+
+
+def combined_together(
+    agent: Agent, op: Operation, sources: Sequence[Any], combiner: Region, axis: int, *, keeps: bool
+) -> Request:
+    """
+    Several tiles combined along `axis` by a region over what each has so far and an element of each: what is left, or
+    with `keeps` what each has up to each element.
+    """
+    tiles = [read_tile(agent, source, op) for source in sources]
+    if any(tile is UNKNOWN for tile in tiles):
+        return Done(unknown_results(op))
+    outside = _values_from_outside(agent, combiner.block)
+    if outside is None:
+        raise UnsupportedError(op, "combines several tiles by more than arithmetic; compute the rest before")
+    so_far = [_along(tile, axis, 0) for tile in tiles]
+    found = [so_far]
+    for number in range(1, tiles[0].shape[axis]):
+        elements = [_along(tile, axis, number) for tile in tiles]
+        so_far = _all_at_once(agent, combiner.block, [*so_far, *elements], outside, so_far[0].shape)
+        found.append(so_far)
+    if keeps:
+        return Done(tuple(np.stack([each[place] for each in found], axis) for place in range(len(tiles))))
+    return Done(tuple(scalar_or_tile(total, op, place) for place, total in enumerate(so_far)))
 
 
 def scanned(

@@ -8,7 +8,7 @@ from tileas_xdsl.dialects.nv_tileaa import compute
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import suspends
 from tileas_xdsl.machine.core.standings import Answer
-from tileas_xdsl.machine.tiles.lanes import reduced, scanned
+from tileas_xdsl.machine.tiles.lanes import combined_together, reduced, scanned
 from tileas_xdsl.machine.tiles.products import Factor, Scales, is_signed, product
 from tileas_xdsl.machine.tiles.tiles import computes
 
@@ -21,10 +21,14 @@ def _dot(_agent: Agent, op: compute.DotOp, a: Any, b: Any, c: Any, *scales: Any)
 
 
 @suspends(compute.ReduceOp)
-def _reduce(agent: Agent, op: compute.ReduceOp, source: Any) -> Answer:
+def _reduce(agent: Agent, op: compute.ReduceOp, source: Any, *others: Any) -> Answer:
+    if others:
+        return combined_together(agent, op, (source, *others), op.combiner, op.axis.value.data, keeps=False)
     return reduced(agent, op, source, op.combiner, op.axis.value.data)
 
 
 @suspends(compute.ScanOp)
-def _scan(agent: Agent, op: compute.ScanOp, source: Any) -> Answer:
+def _scan(agent: Agent, op: compute.ScanOp, source: Any, *others: Any) -> Answer:
+    if others:
+        return combined_together(agent, op, (source, *others), op.combiner, op.axis.value.data, keeps=True)
     return scanned(agent, op, source, op.combiner, op.axis.value.data, op.inclusive)

@@ -141,53 +141,55 @@ def _multiply(to: Conversion, op: TileIROp) -> None:
 
 @converts("reduce")
 def _reduce(to: Conversion, op: TileIROp) -> None:
-    if len(op.operands) > 1:
-        to.refuse(op, f"combines {len(op.operands)} tiles at once, as argmax does", "reduce one tile at a time")
     axis, shape = _number(op, "dim"), shape_of(op.operands[0])
-    source = to.value(op.operands[0])
+    sources = [to.value(operand) for operand in op.operands]
+    wanted = held(shape_of(op.results[0]))
     if shape[axis] == 1:
-        to.give(op, to.reshaped(source, held(shape_of(op.results[0]))))
+        to.give(op, *(to.reshaped(source, wanted) for source in sources))
         return
     place = kept_axes(shape).index(axis)
     if len(held(shape)) == 1:
-        source, place = to.reshaped(source, (1, *held(shape))), 1
-    kind = cast("TensorType[Any]", source.type)
-    rest = [extent for number, extent in enumerate(kind.get_shape()) if number != place]
+        sources, place = [to.reshaped(source, (1, *held(shape))) for source in sources], 1
+    kinds = [cast("TensorType[Any]", source.type) for source in sources]
+    rest = [extent for number, extent in enumerate(kinds[0].get_shape()) if number != place]
     made = ReduceOp.create(
-        operands=[source],
-        result_types=[TensorType(kind.element_type, rest)],
+        operands=sources,
+        result_types=[TensorType(kind.element_type, rest) for kind in kinds],
         properties={"axis": IntegerAttr(place, i32)},
         regions=[_combiner(to, op)],
     )
-    to.give(op, to.reshaped(to.result(made), held(shape_of(op.results[0]))))
+    to.add(made)
+    to.give(op, *(to.reshaped(result, wanted) for result in made.results))
 
 
 @converts("scan")
 def _scan(to: Conversion, op: TileIROp) -> None:
-    if len(op.operands) > 1:
-        to.refuse(op, f"combines {len(op.operands)} tiles at once", "scan one tile at a time")
     if _number(op, "reverse"):
         to.refuse(op, "goes backwards, which scans below do not", "reverse the tile by its indices before")
-    source = _whole(to, op.operands[0])
+    sources = [_whole(to, operand) for operand in op.operands]
     made = ScanOp.create(
-        operands=[source],
-        result_types=[source.type],
+        operands=sources,
+        result_types=[source.type for source in sources],
         properties={"axis": IntegerAttr(_number(op, "dim"), i32)},
         regions=[_combiner(to, op)],
     )
-    _give_whole(to, op, to.result(made))
+    to.add(made)
+    to.give(op, *(to.reshaped(result, held(shape_of(op.results[0]))) for result in made.results))
 
 
 def _combiner(to: Conversion, op: TileIROp) -> Region:
-    """The region of a reduction: Tile IR hands over the element first, and `nv_tileaa` what is combined so far."""
+    """
+    The region of a reduction: Tile IR hands over an element and what is combined so far for each tile in turn, and
+    `nv_tileaa` first what is combined so far of all.
+    """
     before = op.regions[0].block
-    element = to.type(before.args[0].type)
-    block = Block(arg_types=[element, element])
-    to.values[before.args[0]], to.values[before.args[1]] = block.args[1], block.args[0]
+    elements, so_far = before.args[::2], before.args[1::2]
+    block = Block(arg_types=[to.type(argument.type) for argument in (*so_far, *elements)])
+    to.values |= dict(zip((*so_far, *elements), block.args, strict=True))
     with to.at(block):
         for inner in before.ops:
             if inner is before.last_op:
-                to.add(YieldOp.create(operands=[to.value(inner.operands[0])]))
+                to.add(YieldOp.create(operands=[to.value(operand) for operand in inner.operands]))
             else:
                 _convert_inner(to, inner)
     return Region(block)

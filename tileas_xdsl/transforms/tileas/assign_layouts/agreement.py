@@ -15,6 +15,7 @@ from tileas_xdsl.transforms.tileas.layout_rules import (
     REDUCTIONS,
     SCANS,
     compute_in,
+    convert_behind,
     converted,
     forms,
     has_rule,
@@ -24,16 +25,34 @@ from tileas_xdsl.transforms.tileas.layout_rules import (
     new_axis,
     result_form,
     tiles_of,
+    with_form,
 )
 
 
 def make_agree(function: Operation) -> None:
     """Let each op that has a rule follow it."""
     for op in list(function.walk()):
-        if has_rule(op) and not agrees(op):
+        if isinstance(op, (*REDUCTIONS, *SCANS)) and len(op.results) > 1:
+            _combine_in_one(op)
+        elif has_rule(op) and not agrees(op):
             _repair(op)
         elif isinstance(op, STORES):
             _take_alike(op)
+
+
+def _combine_in_one(op: Operation) -> None:
+    """Tiles that are combined together get the layout of the first, in whole rows."""
+    first = in_registers(op.operands[0])
+    if first is None:
+        return
+    form = in_whole_rows(op, first)
+    left = result_form(op, form)
+    if left is None:
+        return
+    op.operands = [converted(op, operand, form) for operand in op.operands]
+    for result in op.results:
+        before = result.type
+        convert_behind(op, Rewriter.replace_value_with_new_type(result, with_form(before, left)), before)
 
 
 def agrees(op: Operation) -> bool:

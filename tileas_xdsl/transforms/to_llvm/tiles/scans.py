@@ -11,41 +11,42 @@ commute.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from tileas_xdsl.analysis.threads.tiles import tile_of
 from tileas_xdsl.dialects.nv_tileaa.compute import ScanOp
-from tileas_xdsl.dialects.nvvm.attributes import ShflKind
 from tileas_xdsl.layouts.distributed import LANE, REGISTER, WARP
 from tileas_xdsl.layouts.linear import LinearLayout
-from tileas_xdsl.transforms.to_llvm.tiles.exchanges import SHUFFLED, shuffled
-from tileas_xdsl.transforms.to_llvm.tiles.packing import elements, packed
-from tileas_xdsl.transforms.to_llvm.tiles.shapes import combiner_of
+from tileas_xdsl.transforms.to_llvm.tiles.shapes import (
+    Combine,
+    Elements,
+    combiner_of,
+    combines_otherwise,
+    elements_of_all,
+    give_all,
+    shuffled_all,
+)
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
-
-Combine = Callable[[SSAValue, SSAValue], SSAValue]
 
 
 @rule(ScanOp)
 def _scan(op: ScanOp, threads: Threads) -> None:
     tile = tile_of(op.source.type)
     assert tile is not None
-    scan = _Scan(threads, combiner_of(op, threads), elements(threads, threads.registers(op.source)))
+    scan = _Scan(threads, combiner_of(op, threads), elements_of_all(op, threads))
     for place, bit in _places_along(tile.layout, op.axis.value.data):
         if place == REGISTER:
             scan.over_registers(bit)
         else:
             scan.over_lanes(bit)
-    threads.give(op.result, packed(threads, tile, scan.so_far))
+    give_all(op, threads, scan.so_far)
 
 
 class _Scan:
     """A scan under way: in blocks of so many neighbours."""
 
-    def __init__(self, threads: Threads, combine: Combine, held: list[SSAValue]) -> None:
+    def __init__(self, threads: Threads, combine: Combine, held: list[Elements]) -> None:
         self.threads, self.combine = threads, combine
         self.so_far = list(held)
         """By register: its element, and those in front of it in its block."""
@@ -69,10 +70,7 @@ class _Scan:
         threads, before = self.threads, self.totals
         one = threads.compute(arith.AndIOp, threads.lane, 1 << bit)
         is_upper = threads.compare(one, "ne", 0)
-        others = {
-            number: shuffled(threads, total, ShflKind.BFLY, threads.number(1 << bit))
-            for number, total in before.items()
-        }
+        others = {number: shuffled_all(threads, total, bit) for number, total in before.items()}
         for number, own in enumerate(self.so_far):
             joined = self.combine(others[number & ~self.done], own)
             self.so_far[number] = self._chosen(is_upper, joined, own)
@@ -83,8 +81,9 @@ class _Scan:
             for number, total in before.items()
         }
 
-    def _chosen(self, condition: SSAValue, one: SSAValue, other: SSAValue) -> SSAValue:
-        return self.threads.result(arith.SelectOp(condition, one, other))
+    def _chosen(self, condition: SSAValue, ones: Elements, others: Elements) -> Elements:
+        pairs = zip(ones, others, strict=True)
+        return tuple(self.threads.result(arith.SelectOp(condition, one, other)) for one, other in pairs)
 
 
 def _places_along(layout: LinearLayout, axis: int) -> list[tuple[str, int]]:
@@ -105,8 +104,8 @@ def _cannot_scan(op: ScanOp) -> tuple[str, str] | None:
         return "scans exclusively, from an element that it does not name", "scan inclusively, and subtract the element"
     if tile is None or not tile.in_registers:
         return None
-    if tile.bits not in SHUFFLED:
-        return f"exchanges elements of {tile.bits} bits between lanes", "scan elements of 8 to 64 bits"
+    if (refused := combines_otherwise(op)) is not None:
+        return refused
     if not is_scanned_by(tile.layout, op.axis.value.data):
         return "combines elements that lie along several axes or warps", "run tileas-assign-layouts, which converts it"
     return None

@@ -153,28 +153,51 @@ def _one_of_many(op: ExtractOp) -> tuple[str, str] | None:
 # Reductions -----------------------------------------------------------------------------------------------------------
 
 
+Elements = tuple[SSAValue, ...]
+"""An element of each of the tiles that are combined together."""
+Combine = Callable[[Elements, Elements], Elements]
+
+
 @rule(ReduceOp)
 def _reduce(op: ReduceOp, threads: Threads) -> None:
     source, result = tile_of(op.source.type), tile_of(op.result.type)
     assert source is not None
     assert result is not None
-    held = elements(threads, threads.registers(op.source))
+    held = elements_of_all(op, threads)
     combine = combiner_of(op, threads)
-    rows: list[SSAValue] = []
+    rows: list[Elements] = []
     for number in range(result.count):
         own = [held[register] for register in _registers_of_row(op, source, result, number)]
         total = _combined(own, combine)
         for bit in _lanes_along(op, source):
-            total = combine(total, shuffled(threads, total, ShflKind.BFLY, threads.number(1 << bit)))
+            total = combine(total, shuffled_all(threads, total, bit))
         rows.append(total)
-    threads.give(op.result, packed(threads, result, rows))
+    give_all(op, threads, rows)
+
+
+def elements_of_all(op: ReduceOp | ScanOp, threads: Threads) -> list[Elements]:
+    """By register: an element of each tile."""
+    return list(zip(*(elements(threads, threads.registers(source)) for source in op.sources), strict=True))
+
+
+def shuffled_all(threads: Threads, total: Elements, bit: int) -> Elements:
+    """What the lane has whose number differs in a bit."""
+    return tuple(shuffled(threads, each, ShflKind.BFLY, threads.number(1 << bit)) for each in total)
+
+
+def give_all(op: ReduceOp | ScanOp, threads: Threads, rows: Sequence[Elements]) -> None:
+    """What stands for each result: by register an element of each."""
+    for value, column in zip(op.results, zip(*rows, strict=True), strict=True):
+        tile = tile_of(value.type)
+        assert tile is not None
+        threads.give(value, packed(threads, tile, column))
 
 
 LONG, CHAINS = 16, 2
 """A thread that combines so many elements does it in chains, for one result would wait for the other each time."""
 
 
-def _combined(own: Sequence[SSAValue], combine: Callable[[SSAValue, SSAValue], SSAValue]) -> SSAValue:
+def _combined(own: Sequence[Elements], combine: Combine) -> Elements:
     """What a thread makes of its elements of one row."""
     chains = CHAINS if len(own) >= LONG else 1
     totals = list(own[:chains])
@@ -183,12 +206,18 @@ def _combined(own: Sequence[SSAValue], combine: Callable[[SSAValue, SSAValue], S
     return reduce(combine, totals)
 
 
-def combiner_of(op: ReduceOp | ScanOp, threads: Threads) -> Callable[[SSAValue, SSAValue], SSAValue]:
-    """What a reduction or a scan makes of two elements."""
-    return lambda a, b: _element(op.combiner.block, (a, b), threads)
+def combiner_of(op: ReduceOp | ScanOp, threads: Threads) -> Combine:
+    """What a reduction or a scan makes of two elements of each tile."""
+    return lambda a, b: tuple(_yielded(op.combiner.block, (*a, *b), threads))
 
 
 def _element(block: Block, values: Sequence[SSAValue], threads: Threads) -> SSAValue:
+    """The only number that a region makes of single elements."""
+    (number,) = _yielded(block, values, threads)
+    return number
+
+
+def _yielded(block: Block, values: Sequence[SSAValue], threads: Threads) -> list[SSAValue]:
     """What a region makes of single elements; its arguments may be tiles without dimensions."""
     for argument, value in zip(block.args, values, strict=True):
         tile = tile_of(argument.type)
@@ -196,8 +225,9 @@ def _element(block: Block, values: Sequence[SSAValue], threads: Threads) -> SSAV
     *body, last = block.ops
     for inner in body:
         lower(inner, threads)
-    yielded = last.operands[0]
-    return threads.of(yielded) if tile_of(yielded.type) is None else threads.registers(yielded).values[0]
+    return [
+        threads.of(each) if tile_of(each.type) is None else threads.registers(each).values[0] for each in last.operands
+    ]
 
 
 def _rest(op: ReduceOp, source: Tile) -> list[int]:
@@ -229,18 +259,27 @@ def _lanes_along(op: ReduceOp, source: Tile) -> list[int]:
     return [bit for bit, basis in enumerate(bases) if basis[axis] and not any(_projected(op, source, LANE)[bit])]
 
 
+def combines_otherwise(op: ReduceOp | ScanOp) -> tuple[str, str] | None:
+    """Why lanes cannot exchange elements of the tiles that are combined."""
+    tiles = [tile for source in op.sources if (tile := tile_of(source.type)) is not None]
+    for tile in tiles:
+        if tile.bits not in SHUFFLED:
+            return f"exchanges elements of {tile.bits} bits between lanes", "combine elements of 8 to 64 bits"
+        if tile.layout != tiles[0].layout:
+            return "combines tiles in different layouts", "run tileas-assign-layouts, which converts them"
+    return None
+
+
 @refusal(ReduceOp)
 def _across_warps(op: ReduceOp) -> tuple[str, str] | None:
     source, result = tile_of(op.source.type), tile_of(op.result.type)
     if source is None or result is None or not source.in_registers:
         return None
-    if len(op.operands) > 1:
-        return "reduces several tiles at once", "reduce them one after the other"
+    if (refused := combines_otherwise(op)) is not None:
+        return refused
     axis = op.axis.value.data
     if any(basis[axis] for basis in source.layout.bases(WARP)):
         return "combines elements that several warps hold", "convert its operand so that a warp holds whole rows"
-    if source.bits not in SHUFFLED:
-        return f"exchanges elements of {source.bits} bits between lanes", "reduce elements of 8 to 64 bits"
     if any(
         basis[axis] and any(rest)
         for basis, rest in zip(source.layout.bases(LANE), _projected(op, source, LANE), strict=True)
