@@ -25,6 +25,7 @@ from tileas_xdsl.checker.verdict.cases import Case, OutOfTime, Tell
 from tileas_xdsl.checker.verdict.checking_turns import Question, check_turns
 from tileas_xdsl.checker.verdict.collector import seldom_collecting
 from tileas_xdsl.checker.verdict.deciding import Assumptions, Subject
+from tileas_xdsl.checker.verdict.free_turns import with_free_turns
 from tileas_xdsl.checker.verdict.grid import judge_blocks
 from tileas_xdsl.checker.verdict.long_loops import generalised, short_loops, try_longer_loops
 from tileas_xdsl.checker.verdict.loop_bounds import (
@@ -335,7 +336,10 @@ def _check_bounds(case: Case, counts: tuple[int, ...], may_add_counts: bool) -> 
     report.absorb(Outcome(varied=list(bounds), may_be_negative=signed))
     asks_for_all = report.tries_every_trip_count and may_add_counts
     if not asks_for_all or not (
-        _holds_in_general(case, counts) or _holds_under_any_mask(case, counts) or holds_with_open_loops(case)
+        _holds_in_general(case, counts)
+        or _holds_under_any_mask(case, counts)
+        or _holds_for_any_turns(case, counts)
+        or holds_with_open_loops(case)
     ):
         counts = _decide(case, counts, may_add_counts=may_add_counts)
     return counts if bounds else None
@@ -376,6 +380,17 @@ def _holds_under_any_mask(case: Case, counts: tuple[int, ...]) -> bool:
     report = Report([case.name], counts, tries_every_trip_count=True)
     left = [name for name in case.bounds if name not in masking]
     return _is_proved_by(Case(case.name, case.subject, case.fixed, left, report, case.tell), counts, case.report)
+
+
+def _holds_for_any_turns(case: Case, counts: tuple[int, ...]) -> bool:
+    """Whether the function is right however often its `while` loop turns (`free_turns`). If so that is reported."""
+    free = with_free_turns(case.subject.op)
+    if free is None:
+        return False
+    report = Report([case.name], counts, tries_every_trip_count=True)
+    subject = replace(case.subject.of(free.op, free.body), numbers=case.subject.numbers)
+    other = Case(case.name, subject, case.fixed, (), report, case.tell)
+    return _is_proved_by(other.with_bounds(_bounds_of(other), case.fixed), counts, case.report)
 
 
 def _is_proved_by(other: Case, counts: tuple[int, ...], report: Report) -> bool:

@@ -1,0 +1,203 @@
+"""
+Loops that data end, or a number that does not go on by a step: how often they turn becomes an argument.
+
+    scf.while (%i = %c1) {                      %last = scf.for %turn = 0 to %turns iter_args(%i = %c1) {
+      %flag = llvm.load %stop[%i]                 %flag = llvm.load %stop[%i]
+      %more = arith.cmpi ne, %flag, %c0           scf.yield %i * 2
+      scf.condition(%more) %i           ->      }
+    } do {                                      %flag = llvm.load %stop[%last]
+    ^bb0(%i):
+      scf.yield %i * 2
+    }
+
+Every call of the function does what the copy does with some number of turns, if all threads find the same condition.
+They do where it is computed from arguments, constants and what is loaded from arrays that nothing writes, without the
+number of a thread. So where the copy is right for every number of turns, the function is right whatever ends its loop.
+A loop that runs several times in a call, or in several agents, may turn another number of times each time: it is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import FunctionType, IndexType, IntegerAttr, IntegerType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import is_side_effect_free
+
+from tileas_xdsl.analysis.value_flow import handed_by, names_behind
+from tileas_xdsl.machine.arguments import argument_names, find_function
+
+READS = frozenset({"llvm.load", "memref.load", "vector.load", "nv_tileaa.load", "nv_tileaa.tiled_load"})
+"""Ops that read from memory what their operands lead to, and do nothing else."""
+PLAIN = frozenset({"arith", "math", "llvm", "memref"})
+"""Dialects whose ops tell no number of a thread or a block."""
+ORDERED = frozenset({"ordering", "volatile_", "isVolatile"})
+"""Properties of loads that meet what other threads write meanwhile."""
+
+
+@dataclass(frozen=True)
+class FreeTurns:
+    """A copy of a function with one more argument, and the name of that."""
+
+    op: Operation
+    body: Region
+    turns: str
+
+
+def with_free_turns(function: Operation) -> FreeTurns | None:
+    """
+    A copy of the function, in a copy of its module, whose `scf.while` turns as often as an argument says. None where it
+    has none, or several, or one that runs more than once, or ends for some threads before others.
+    """
+    if not isinstance(function, FuncOp) or _loop_of(function) is None:
+        return None
+    module = function.get_toplevel_object()
+    assert isinstance(module, Operation)
+    copy, body = find_function(module.clone(), function.sym_name.data)
+    assert isinstance(copy, FuncOp)
+    loop, entry = _loop_of(copy), body.blocks[0]
+    assert loop is not None
+    turns = entry.insert_arg(IndexType(), len(entry.args))
+    taken = set(argument_names(body))
+    turns.name_hint = next(name for name in ("turns", *(f"turns{i}" for i in range(99))) if name not in taken)
+    copy.function_type = FunctionType.from_lists(entry.arg_types, list(copy.function_type.outputs))
+    _count(loop, turns)
+    return FreeTurns(copy, body, argument_names(body)[-1])
+
+
+def _loop_of(function: FuncOp) -> scf.WhileOp | None:
+    """The only `while` loop of a function, if it runs once and all threads find the same condition."""
+    loops = [op for op in function.walk() if isinstance(op, scf.WhileOp)]
+    if len(loops) != 1 or len(function.body.blocks) != 1 or _runs_often(loops[0]):
+        return None
+    condition = loops[0].before_region.block.last_op
+    assert isinstance(condition, scf.ConditionOp)
+    return loops[0] if _is_the_same_for_all(condition.operands[0]) else None
+
+
+def _runs_often(op: Operation) -> bool:
+    """Whether an op may run more than once in a call: only branches may stand around it."""
+    around = op.parent_op()
+    while isinstance(around, scf.IfOp):
+        around = around.parent_op()
+    return not isinstance(around, FuncOp)
+
+
+# Conditions -----------------------------------------------------------------------------------------------------------
+
+
+def _is_the_same_for_all(value: SSAValue) -> bool:
+    """Whether all threads of a block, or all agents, compute the same number."""
+    seen, stack = {value}, [value]
+    while stack:
+        sources = _sources(stack.pop())
+        if sources is None:
+            return False
+        stack += [each for each in sources if each not in seen]
+        seen.update(sources)
+    return True
+
+
+def _sources(value: SSAValue) -> list[SSAValue] | None:
+    """What a value is computed from; None where it may differ between threads, or nothing is known."""
+    if isinstance(value, BlockArgument):
+        return _handed_to(value)
+    assert isinstance(value, OpResult)
+    if isinstance(value.op, scf.WhileOp):
+        end = value.op.before_region.block.last_op
+        return [end.operands[value.index + 1]] if end is not None else None
+    if (handed := handed_by(value)) is not None:
+        conditions = [value.op.cond] if isinstance(value.op, scf.IfOp) else [*value.op.operands[:3]]
+        return [*conditions, *(source for source, _ in handed)]
+    if value.op.name in READS:
+        return list(value.op.operands) if _is_of_what_nothing_writes(value.op) else None
+    is_plain = value.op.name.partition(".")[0] in PLAIN and not value.op.regions and is_side_effect_free(value.op)
+    return list(value.op.operands) if is_plain else None
+
+
+def _handed_to(value: BlockArgument) -> list[SSAValue] | None:
+    """The same of an argument of a block."""
+    around = value.block.parent_op()
+    if isinstance(around, FuncOp):
+        return [] if value.block is around.body.first_block else None
+    if isinstance(around, scf.WhileOp):
+        ends = around.before_region.block.last_op, around.after_region.block.last_op
+        assert None not in ends
+        if value.block is around.after_region.block:
+            return [ends[0].operands[value.index + 1]] if ends[0] is not None else None
+        return [around.arguments[value.index], ends[1].operands[value.index]] if ends[1] is not None else None
+    if isinstance(around, scf.ForOp):
+        handed = handed_by(value)
+        return [*around.operands[:3], *(source for source, _ in handed or ())]
+    return None
+
+
+def _is_of_what_nothing_writes(load: Operation) -> bool:
+    """Whether a load reads arrays of the call that are only read in the function."""
+    said = [load.properties.get(name) for name in ORDERED]
+    if any(each is not None and not (isinstance(each, IntegerAttr) and each.value.data == 0) for each in said):
+        return False
+    behind = [value for value in _behind(load.operands[0]) if isinstance(value, BlockArgument)]
+    arrays = [value for value in behind if not isinstance(value.type, IntegerType | IndexType)]
+    return bool(arrays) and all(isinstance(each.block.parent_op(), FuncOp) and _is_only_read(each) for each in arrays)
+
+
+def _behind(value: SSAValue) -> Iterator[SSAValue]:
+    """What an address is computed from without loads, as far as ops compute it."""
+    seen, stack = {value}, [value]
+    while stack:
+        each = stack.pop()
+        yield each
+        if isinstance(each, OpResult) and is_side_effect_free(each.op):
+            stack += [operand for operand in each.op.operands if operand not in seen]
+            seen.update(each.op.operands)
+
+
+def _is_only_read(array: SSAValue) -> bool:
+    """Whether nothing but loads accesses what an argument leads to."""
+    seen, stack = {array}, [array]
+    while stack:
+        for use in stack.pop().uses:
+            reached = names_behind(use)
+            if use.operation.name in READS:
+                continue
+            if reached is None:
+                if use.operation.regions or not is_side_effect_free(use.operation):
+                    return False
+                reached = use.operation.results
+            stack += [each for each in reached if each not in seen]
+            seen.update(reached)
+    return True
+
+
+# The copy -------------------------------------------------------------------------------------------------------------
+
+
+def _count(loop: scf.WhileOp, turns: SSAValue) -> None:
+    """Let a loop turn that often. What it does before each turn it does once more behind the last one."""
+    zero, one = (arith.ConstantOp.from_int_and_width(number, IndexType()) for number in (0, 1))
+    body = Block(arg_types=[IndexType(), *(value.type for value in loop.arguments)])
+    end = InsertPoint.at_end(body)
+    handed = _copied(loop.before_region.block, body.args[1:], end)
+    given = _copied(loop.after_region.block, handed[1:], end)
+    Rewriter.insert_op(scf.YieldOp(*given), end)
+    counting = scf.ForOp(zero.result, turns, one.result, loop.arguments, Region(body))
+    counting.location = loop.location
+    Rewriter.insert_op([zero, one, counting], InsertPoint.before(loop))
+    last = _copied(loop.before_region.block, counting.results, InsertPoint.before(loop))
+    Rewriter.replace_op(loop, [], last[1:])
+
+
+def _copied(block: Block, arguments: Sequence[SSAValue], place: InsertPoint) -> list[SSAValue]:
+    """Copy the ops of a block, for these arguments; what its terminator is given."""
+    values: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
+    last = block.last_op
+    assert last is not None
+    for op in block.ops:
+        if op is not last:
+            Rewriter.insert_op(op.clone(values), place)
+    return [values.get(operand, operand) for operand in last.operands]
