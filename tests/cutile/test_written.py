@@ -7,6 +7,7 @@ import pytest
 from tests.cutile.exports import require_cutile
 from tests.cutile.launches import CASES, Case
 from tests.cutile.running import converted, names_of, path_of, ran, tile_ir, wrong
+from tests.support.threads_and_tiles import lowered
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.readers.tile_ir import read, write
@@ -56,3 +57,8 @@ def test_tiles_compute_what_numpy_does(case: Case, order: str) -> None:
 def test_a_check_finds_nothing_wrong(case: Case) -> None:
     report = check(converted(path_of(case)), judge_waits=False, timeout=60)
     assert report.verdict is Verdict.SAFE, str(report)
+
+
+@pytest.mark.parametrize("name", ["gemm_transposed", "gemm_of_f4_bits", "butterflies", "linear_recurrence"])
+def test_threads_are_made_whose_values_stand_in_front_of_their_uses(name: str) -> None:
+    lowered(str(converted(path_of(CASES[name]))), "sm_80 warp-specialize")

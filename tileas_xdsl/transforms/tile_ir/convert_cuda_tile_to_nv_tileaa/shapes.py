@@ -17,6 +17,7 @@ from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.lanes import 
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.state import (
     CONVERT,
     Conversion,
+    constant_of,
     converts,
     held,
     kept_axes,
@@ -84,12 +85,18 @@ def _cat(to: Conversion, op: TileIROp) -> None:
 @converts("extract")
 def _extract(to: Conversion, op: TileIROp) -> None:
     source, shape = _whole(to, op.operands[0]), shape_of(op.results[0])
-    offsets = [
-        to.scaled(to.index(index, is_signed=False), extent)
-        for index, extent in zip(op.group("indices"), shape, strict=True)
-    ]
     kind = TensorType(cast("TensorType[Any]", source.type).element_type, shape)
-    made = ExtractSliceOp.build(operands=[source, offsets, [], []], result_types=[kind])
+    indices = op.group("indices")
+    numbers = [constant_of(index) for index in indices]
+    if None in numbers:
+        offsets = [
+            to.scaled(to.index(index, is_signed=False), extent) for index, extent in zip(indices, shape, strict=True)
+        ]
+        made = ExtractSliceOp.build(operands=[source, offsets, [], []], result_types=[kind])
+    else:
+        begins = [(number or 0) * extent for number, extent in zip(numbers, shape, strict=True)]
+        said = {"static_offsets": DenseArrayBase.from_list(i64, begins)}
+        made = ExtractSliceOp.build(operands=[source, [], [], []], result_types=[kind], properties=said)
     _give_whole(to, op, to.result(made))
 
 

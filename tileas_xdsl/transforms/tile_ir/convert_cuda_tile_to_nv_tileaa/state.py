@@ -289,7 +289,7 @@ class Conversion:
         if made is not None:
             return made
         kind = TensorType(element_type_of(value.type), shape, encoding_of(value))
-        grows = len(shape) > len(before) and inserts_unit_axes(before, shape)
+        grows = len(shape) == len(before) + 1 and inserts_unit_axes(before, shape)
         return self.result((ExpandDimsOp if grows else ViewOp).create(operands=[value], result_types=[kind]))
 
     def scalar(self, value: SSAValue) -> SSAValue:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from xdsl.ir import Operation
 from xdsl.rewriter import Rewriter
 
+from tileas_xdsl.analysis.threads.tile_parts import cut_layout, joined_layout, slice_number
 from tileas_xdsl.dialects.nv_tileaa.atomics import AtomicRmwOp, ScatterStoreOp
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledStoreOp
-from tileas_xdsl.dialects.nv_tileaa.structure import BroadcastOp
-from tileas_xdsl.dialects.nv_tileas.layout import element_bits
-from tileas_xdsl.layouts.forms import LayoutForm, Slice
+from tileas_xdsl.dialects.nv_tileaa.structure import BroadcastOp, CatOp, ExtractSliceOp
+from tileas_xdsl.dialects.nv_tileas.layout import element_bits, linear_layout
+from tileas_xdsl.layouts.forms import LayoutForm, LinearBases, Slice
 from tileas_xdsl.transforms.tileas.layout_rules import (
     EXPANSIONS,
     REDUCTIONS,
@@ -24,6 +25,7 @@ from tileas_xdsl.transforms.tileas.layout_rules import (
     is_elementwise,
     new_axis,
     result_form,
+    shape_of,
     tiles_of,
     with_form,
 )
@@ -34,6 +36,10 @@ def make_agree(function: Operation) -> None:
     for op in list(function.walk()):
         if isinstance(op, (*REDUCTIONS, *SCANS)) and len(op.results) > 1:
             _combine_in_one(op)
+        elif isinstance(op, CatOp):
+            _join(op)
+        elif isinstance(op, ExtractSliceOp):
+            _cut(op)
         elif has_rule(op) and not agrees(op):
             _repair(op)
         elif isinstance(op, STORES):
@@ -53,6 +59,30 @@ def _combine_in_one(op: Operation) -> None:
     for result in op.results:
         before = result.type
         convert_behind(op, Rewriter.replace_value_with_new_type(result, with_form(before, left)), before)
+
+
+def _join(op: CatOp) -> None:
+    """Tiles that are put together get the layout of the first, and the result one more bit of the register."""
+    first = in_registers(op.sources[0])
+    part = linear_layout(op.sources[0].type)
+    if first is None or part is None:
+        return
+    whole = joined_layout(op.axis.value.data, [part] * len(op.sources), shape_of(op.result))
+    if whole is None:
+        return
+    op.operands = [converted(op, operand, first) for operand in op.operands]
+    before, wanted = op.result.type, with_form(op.result.type, LinearBases.of(whole))
+    convert_behind(op, Rewriter.replace_value_with_new_type(op.result, wanted), before)
+
+
+def _cut(op: ExtractSliceOp) -> None:
+    """A tile that is taken apart gets the layout of the slice, and bits of the register that number slices."""
+    part = linear_layout(op.result.type)
+    whole = None if part is None else cut_layout(part, shape_of(op.source))
+    if whole is None or slice_number(op) is None:
+        return
+    form = LinearBases.of(whole)
+    op.operands = [converted(op, operand, form) if operand is op.source else operand for operand in op.operands]
 
 
 def agrees(op: Operation) -> bool:

@@ -15,12 +15,15 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import TensorType, i32
 from xdsl.ir import Block, Operation, SSAValue
 
+from tileas_xdsl.analysis.threads.tile_parts import cut_layout, joined_layout, slice_number
 from tileas_xdsl.analysis.threads.tiles import Tile, rearranged, tile_of
 from tileas_xdsl.dialects.nv_tileaa.compute import ReduceOp, ScanOp
 from tileas_xdsl.dialects.nv_tileaa.structure import (
     BroadcastOp,
+    CatOp,
     ExpandDimsOp,
     ExtractOp,
+    ExtractSliceOp,
     GenerateOp,
     PermuteOp,
     ViewOp,
@@ -147,6 +150,49 @@ def _one_of_many(op: ExtractOp) -> tuple[str, str] | None:
     tile = tile_of(op.source.type)
     if tile is None or not tile.in_registers or any(extent != 1 for extent in tile.layout.shape):
         return "takes one of many elements, which some thread holds", "reduce the tile to one element before"
+    return None
+
+
+# Parts ----------------------------------------------------------------------------------------------------------------
+
+
+@rule(CatOp)
+def _join(op: CatOp, threads: Threads) -> None:
+    """A thread holds the elements of one tile, then those of the next."""
+    tile = tile_of(op.result.type)
+    assert tile is not None
+    held = [each for source in op.sources for each in elements(threads, threads.registers(source))]
+    threads.give(op.result, packed(threads, tile, held))
+
+
+@refusal(CatOp)
+def _does_not_join(op: CatOp) -> tuple[str, str] | None:
+    parts, whole = [tile_of(source.type) for source in op.sources], tile_of(op.result.type)
+    if whole is None or None in parts:
+        return None
+    joined = joined_layout(op.axis.value.data, [part.layout for part in parts if part is not None], whole.layout.shape)
+    return None if joined == whole.layout else ("joins tiles that threads hold otherwise", ASSIGNED)
+
+
+@rule(ExtractSliceOp)
+def _cut(op: ExtractSliceOp, threads: Threads) -> None:
+    """A thread takes those of its elements that lie in the slice."""
+    tile, number = tile_of(op.result.type), slice_number(op)
+    assert tile is not None
+    assert number is not None
+    held = elements(threads, threads.registers(op.source))
+    threads.give(op.result, packed(threads, tile, held[number * tile.count : (number + 1) * tile.count]))
+
+
+@refusal(ExtractSliceOp)
+def _does_not_cut(op: ExtractSliceOp) -> tuple[str, str] | None:
+    source, result = tile_of(op.source.type), tile_of(op.result.type)
+    if source is None or result is None:
+        return None
+    if slice_number(op) is None:
+        return "takes a slice that begins anywhere, or leaves elements out", "take slice number k of equal ones"
+    if cut_layout(result.layout, source.layout.shape) != source.layout:
+        return "takes a slice of a tile that threads hold otherwise", ASSIGNED
     return None
 
 

@@ -23,7 +23,8 @@ compute the next slot while it multiplies, and not in between.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import IndexType, IntegerType
@@ -93,12 +94,20 @@ def _sink(block: Block) -> None:
         known = [user for user in users if user is not None]
         if not known or len(known) < len(users):
             continue
-        first = min(known, key=place.__getitem__)
+        first = _first(known, place)
         if isinstance(op, LdMatrixOp) and stretch[first] != stretch[op]:
             continue
         op.detach()
         Rewriter.insert_op(op, InsertPoint.before(first))
         place[op], stretch[op] = place[first], stretch[first]
+
+
+def _first(ops: Sequence[Operation], place: Mapping[Operation, int]) -> Operation:
+    """The first of some ops of a block; those that have moved have the place of the op in front of which they stand."""
+    least = min(place[op] for op in ops)
+    return reduce(
+        lambda one, other: other if other.is_before_in_block(one) else one, (o for o in ops if place[o] == least)
+    )
 
 
 def _stretches(block: Block, *passed: type[Operation]) -> Iterator[list[Operation]]:
