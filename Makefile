@@ -13,7 +13,7 @@ RUNS := $(VENV)/.runs
 # What is drawn at random, and which part of a family is tested: another one each day, the same one in `.ci/run`.
 export TILEAS_SEED ?= $(shell date +%j)
 
-.PHONY: demo test test-full durations verdicts lint types unit filecheck bench bench-gpu compare-tvm zoo pictures screenshots triton-texts mutate mutate-threads docs clean
+.PHONY: demo test test-full durations verdicts lint types unit filecheck bench bench-gpu compare-tvm zoo pictures screenshots triton-texts mutate mutate-threads mutate-ptx ptx-corpus docs clean
 
 # Types take one core for a minute, and the tests both.
 test: lint
@@ -93,6 +93,14 @@ triton-texts: $(INSTALLED)
 
 mutate: $(INSTALLED)
 	$(BIN)/python -m bench.mutate
+
+# One change in the PTX of each of twenty kernels, fifteen times: some 20 minutes on one core.
+mutate-ptx: $(INSTALLED)
+	$(BIN)/python -m bench.mutate_ptx
+
+# Kernels of other compilers go into folders that TILEAS_PTX names: tests/support/ptx_corpus.py.
+ptx-corpus: $(INSTALLED)
+	$(BIN)/python -m bench ptx_corpus
 
 # Each barrier and fence of the kernels' threads, dropped in turn: some 40 minutes on one core.
 mutate-threads: $(INSTALLED)

@@ -29,6 +29,9 @@ from tests.triton.pairs import FOUND, SIGNATURES, TARGETS, TRITON_KERNELS, pairs
 FOLDERS = "TILEAS_PTX"
 OWN_TARGETS = {"sm_80": "unspecialize", "sm_90a": "warp-specialize"}
 OWN = ("gemm_64x64x16", "gemm_64x128x32", "attention_64", "layer_norm", "elementwise", "reduction", "three_loads")
+STORED = ROOT / "tests" / "readers" / "ptx" / "kernels"
+BY_NVCC = frozenset(file.name.split(".")[0] for file in (STORED.parent / "cuda").glob("*.cu"))
+"""Kernels of CUDA, whose PTX is kept: nvcc is in no package that is asked for."""
 ONE_TILE = {"M": 128, "N": 128}
 """Numbers of a persistent kernel, whose three arguments would make 729 cases."""
 
@@ -125,6 +128,7 @@ def texts() -> Iterator[Text]:
     """All of the corpus, one after the other."""
     yield from (kernel.compiled() for kernel in triton_kernels())
     yield from own_kernels()
+    yield from (text for text in texts_in(STORED) if text.kernel.split(".")[0] in BY_NVCC)
     for folder in filter(None, os.environ.get(FOLDERS, "").split(":")):
         yield from texts_in(Path(folder))
 
@@ -143,6 +147,8 @@ class Row:
     """Of the mistakes that are found."""
     seconds: float
     """Of processor time, to read and to check."""
+    proved: bool = False
+    """Whether it is right for every trip count."""
 
 
 def row_of(text: Text, counts: Sequence[int] | None, timeout: float) -> Row:
@@ -159,9 +165,9 @@ def row_of(text: Text, counts: Sequence[int] | None, timeout: float) -> Row:
     began = time.process_time()
     named = Launch(names=dict(enumerate(text.parameters)), fixed=frozenset(text.args))
 
-    def finished(read: str, verdict: str = "", kinds: Sequence[str] = ()) -> Row:
+    def finished(read: str, verdict: str = "", kinds: Sequence[str] = (), *, proved: bool = False) -> Row:
         spent = round(time.process_time() - began, 1)
-        return Row(text.kernel, text.source, text.target, read, verdict, tuple(kinds), spent)
+        return Row(text.kernel, text.source, text.target, read, verdict, tuple(kinds), spent, proved)
 
     try:
         module = read_ptx(
@@ -179,7 +185,7 @@ def row_of(text: Text, counts: Sequence[int] | None, timeout: float) -> Row:
     except (ArgumentError, UnsupportedError, UndecidedError) as error:
         return finished("yes", f"refused: {error}")
     kinds = sorted({str(finding.violation.kind) for finding in report.findings})
-    return finished("yes", str(report.verdict), kinds)
+    return finished("yes", str(report.verdict), kinds, proved=report.holds_for_every_trip_count)
 
 
 @cache
