@@ -104,9 +104,9 @@ def gemm_bf16(rng: Any, m: int, n: int, k: int) -> Launch:
     return product(rng, m, n, k, BF16, F32)
 
 
-@case("products.gemm f8:?x?, f8:?x?, f32:?x?, 128, 128, 64", *EDGES)
+@case("products.gemm f8:?x?, f8:?x?, f32:?x?, 64, 64, 64", *EDGES)
 def gemm_f8(rng: Any, m: int, n: int, k: int) -> Launch:
-    return product(rng, m, n, k, F8, F32)
+    return product(rng, m, n, k, F8, F32, (64, 64))
 
 
 @case("products.gemm_swizzled f16:?x?, f16:?x?, f16:?x?, 128, 64, 64, 4", *EDGES)
@@ -126,10 +126,10 @@ def gemm_f64(rng: Any, m: int, n: int, k: int) -> Launch:
     return product(rng, m, n, k, F64, F64, (32, 32))
 
 
-@case("products.gemm_transposed f16:?x?, f16:?x?, f16:?x?, 128, 128, 64", *EDGES)
+@case("products.gemm_transposed f16:?x?, f16:?x?, f16:?x?, 128, 64, 64", *EDGES)
 def gemm_transposed(rng: Any, m: int, n: int, k: int) -> Launch:
     a, b = normal(rng, m, k, dtype=F16), normal(rng, n, k, dtype=F16)
-    return Launch((up(m, 128), up(n, 128)), (a, b, np.zeros((m, n), F16)), {2: wide(a) @ wide(b).T}, 2e-2)
+    return Launch((up(m, 128), up(n, 64)), (a, b, np.zeros((m, n), F16)), {2: wide(a) @ wide(b).T}, 2e-2)
 
 
 @case("products.gemm_bias_gelu f16:?x?, f16:?x?, f16:?, f16:?x?, 128, 64, 64", *EDGES)
@@ -146,7 +146,7 @@ def batched_gemm(rng: Any, batch: int, m: int, n: int, k: int) -> Launch:
     return Launch((batch, up(m, 64), up(n, 64)), (a, b, np.zeros((batch, m, n), F16)), {2: wide(a) @ wide(b)}, 2e-2)
 
 
-@case("products.persistent_gemm f16:?x?, f16:?x?, f16:?x?, 128, 128, 64, 2", (3, 300, 260, 128), (5, 128, 128, 64))
+@case("products.persistent_gemm f16:?x?, f16:?x?, f16:?x?, 128, 64, 64, 2", (3, 300, 260, 128), (5, 128, 128, 64))
 def persistent_gemm(rng: Any, blocks: int, m: int, n: int, k: int) -> Launch:
     made = product(rng, m, n, k, F16, F16)
     return Launch((blocks,), made.arguments, made.expected, made.close)
@@ -499,7 +499,7 @@ def paged_decoding(rng: Any, *lengths: int) -> Launch:
     return Launch((batch,), given, {5: out}, 1e-2)
 
 
-@case("attention.ragged_attention f16:?x?x?, f16:?x?x?, f16:?x?x?, i32:?, f16:?x?x?, f32, 64, 64, 64", (70, 3, 130))
+@case("attention.ragged_attention f16:?x?x?, f16:?x?x?, f16:?x?x?, i32:?, f16:?x?x?, f32, 64, 32, 64", (70, 3, 130))
 def ragged_attention(rng: Any, *lengths: int) -> Launch:
     starts = np.cumsum([0, *lengths]).astype(np.int32)
     q, k, v = heads(rng, 2, starts[-1], starts[-1], 64)
@@ -509,17 +509,17 @@ def ragged_attention(rng: Any, *lengths: int) -> Launch:
     return Launch(grid, (q, k, v, starts, np.zeros_like(q), F32(0.125)), {4: out}, 1e-2)
 
 
-@case("attention.delta_rule f16:?x?x?, f16:?x?x?, f16:?x?x?, f32:?x?, f16:?x?x?, 64, 64", (2, 192), (1, 100))
+@case("attention.delta_rule f16:?x?x?, f16:?x?x?, f16:?x?x?, f32:?x?, f16:?x?x?, 32, 64", (2, 96), (1, 50))
 def delta_rule(rng: Any, count: int, length: int) -> Launch:
     q, k, v = (x * F16(0.15) for x in heads(rng, count, length, length, 64))
     beta = rng.random((count, length)).astype(F32)
     out = np.zeros(q.shape)
     for h in range(count):
         state = np.zeros((64, 64))
-        for at in range(0, length, 64):
-            qc, kc, vc, bc = (wide(each)[h, at : at + 64] for each in (q, k, v, beta))
+        for at in range(0, length, 32):
+            qc, kc, vc, bc = (wide(each)[h, at : at + 32] for each in (q, k, v, beta))
             change = (vc - kc @ state) * bc[:, None]
-            out[h, at : at + 64] = qc @ state + np.tril(qc @ kc.T) @ change
+            out[h, at : at + 32] = qc @ state + np.tril(qc @ kc.T) @ change
             state = state + kc.T @ change
     return Launch((count,), (q, k, v, beta, np.zeros_like(q)), {4: out}, 1e-2)
 

@@ -375,7 +375,7 @@ TOUCHES = {
     *("nv_tileas.async.pipeline.produce_one", "nv_tileas.async.pipeline.produce_one_async"),
     "nv_tileas.async.pipeline.producer_acquire",
     *("nv_tileaa.load", "nv_tileaa.gather_load", "nv_tileaa.scatter_store", "nv_tileaa.atomic_rmw"),
-    "nv_tileaa.tiled_atomic_rmw",
+    *("nv_tileaa.tiled_atomic_rmw", "nv_tileaa.atomic_cas"),
 }
 """What of an op threads have to order, by its name."""
 BY_A_RING = "nv_tileas.async.tiled_tma_load"

@@ -39,7 +39,13 @@ from tileas_xdsl.analysis.threads.teams import BYTE, Warps, warpgroups_of, warps
 from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
 from tileas_xdsl.analysis.value_flow import names_behind
 from tileas_xdsl.dialects.cute import CuteAtomAttr
-from tileas_xdsl.dialects.nv_tileaa.atomics import AtomicRmwOp, GatherLoadOp, ScatterStoreOp, TiledAtomicRmwOp
+from tileas_xdsl.dialects.nv_tileaa.atomics import (
+    AtomicCasOp,
+    AtomicRmwOp,
+    GatherLoadOp,
+    ScatterStoreOp,
+    TiledAtomicRmwOp,
+)
 from tileas_xdsl.dialects.nv_tileaa.compute import BlockTileOp, DotOp
 from tileas_xdsl.dialects.nv_tileaa.memory import LoadOp, TiledLoadOp, TiledStoreOp, WriteOp
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
@@ -223,7 +229,7 @@ def avoided_by(slot: SSAValue) -> set[SSAValue]:
     return found
 
 
-WRITING = (TiledStoreOp, TiledAtomicRmwOp, ScatterStoreOp, AtomicRmwOp)
+WRITING = (TiledStoreOp, TiledAtomicRmwOp, ScatterStoreOp, AtomicRmwOp, AtomicCasOp)
 OF_ARRAYS = (TiledLoadOp, LoadOp, GatherLoadOp, *WRITING)
 
 # The accesses of a function -------------------------------------------------------------------------------------------
@@ -399,7 +405,7 @@ def _load_number(accesses: Accesses, op: LoadOp | GatherLoadOp) -> Iterator[Acce
     yield Access(op=op, object=accesses.array(op.base), writes=False)
 
 
-def _scatter(accesses: Accesses, op: ScatterStoreOp | AtomicRmwOp) -> Iterator[Access]:
+def _scatter(accesses: Accesses, op: ScatterStoreOp | AtomicRmwOp | AtomicCasOp) -> Iterator[Access]:
     """Each thread writes some elements, anywhere in the array."""
     yield Access(op=op, object=accesses.array(op.base), writes=True)
 
@@ -482,6 +488,7 @@ RULES: dict[type[Operation], Rule] = {
     TiledAtomicRmwOp: _update,
     ScatterStoreOp: _scatter,
     AtomicRmwOp: _scatter,
+    AtomicCasOp: _scatter,
     CopyOp: _copy,
     ConvertLayoutOp: _convert,
     DotOp: _product,

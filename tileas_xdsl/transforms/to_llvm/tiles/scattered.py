@@ -10,17 +10,29 @@ Accesses of single elements: a number for all threads, elements at coordinates o
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, cast
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerAttr, i64
+from xdsl.dialects.builtin import AnyFloat, DenseArrayBase, FloatAttr, IndexType, IntegerAttr, TensorType, i1, i64
+from xdsl.dialects.llvm import ExtractValueOp, LLVMStructType
 from xdsl.dialects.llvm import LoadOp as LLVMLoadOp
+from xdsl.dialects.llvm import StoreOp as LLVMStoreOp
 from xdsl.ir import Attribute, SSAValue
 
+from tileas_xdsl.analysis.threads.liveness import agent_of
 from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
-from tileas_xdsl.dialects.extensions.llvm import BINARY_OPS, ORDERINGS, AtomicRMWOp
-from tileas_xdsl.dialects.nv_tileaa.atomics import AtomicRmwOp, GatherLoadOp, RmwOp, ScatterStoreOp, TiledAtomicRmwOp
+from tileas_xdsl.dialects.extensions.llvm import BINARY_OPS, ORDERINGS, AtomicRMWOp, CmpXchgOp
+from tileas_xdsl.dialects.nv_tileaa.atomics import (
+    AtomicCasOp,
+    AtomicRmwOp,
+    GatherLoadOp,
+    RmwOp,
+    ScatterStoreOp,
+    TiledAtomicRmwOp,
+)
 from tileas_xdsl.dialects.nv_tileaa.compute import BlockTileOp
 from tileas_xdsl.dialects.nv_tileaa.memory import LoadOp
+from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op
 from tileas_xdsl.dialects.tiles.policies import PaddingValue, RmwMode
 from tileas_xdsl.transforms.to_llvm.tiles.accesses import stored_words
 from tileas_xdsl.transforms.to_llvm.tiles.copies import TOKENS, masked_otherwise
@@ -111,6 +123,9 @@ def _gathers_otherwise(op: GatherLoadOp) -> tuple[str, str] | None:
 @rule(ScatterStoreOp, AtomicRmwOp)
 def _scatter(op: ScatterStoreOp | AtomicRmwOp, threads: Threads) -> None:
     """Each thread stores what it holds, but what lies outside; of those that hold the same one does."""
+    if isinstance(op, AtomicRmwOp) and not op.is_scattered:
+        _update_number(op, threads)
+        return
     tile, held = _tile(op.value), elements(threads, threads.registers(op.value))
     columns = [elements(threads, threads.registers(index)) for index in op.indices]
     wanted = None if op.mask is None else threads.registers(op.mask).values
@@ -159,7 +174,7 @@ def _updates_lanes_otherwise(op: AtomicRmwOp) -> tuple[str, str] | None:
     if op.token:
         return TOKENS
     if not op.is_scattered:
-        return "updates what lies at an element", "give a tile of coordinates, or of one element"
+        return _cannot_update_number(op, op.value.type)
     return None if tile is None else masked_otherwise(tile, [*op.indices, op.mask]) or _cannot_update(op, tile)
 
 
@@ -241,4 +256,92 @@ def _cannot_update(op: RmwOp, tile: Tile) -> tuple[str, str] | None:
         return f"combines {tile.element} by {op.required_mode().value}", "add floats, or compare integers"
     if tile.bits not in (32, 64) and not (tile.bits == 16 and isinstance(tile.element, AnyFloat)):
         return f"updates elements of {tile.bits} bits", "update elements of 32 or 64 bits"
+    return None
+
+
+# Updates of one number ------------------------------------------------------------------------------------------------
+#
+#     barrier                        what threads have stored is in front of the update
+#     if thread 0 { %old = atomicrmw ..; store %old, shared }
+#     barrier                        what threads load next is behind it
+#     %old = load shared
+
+ONE_WORD = 16
+"""Bytes of shared memory for an old value."""
+
+
+def _update_number(op: AtomicRmwOp | AtomicCasOp, threads: Threads) -> None:
+    """One thread of the block updates a number; all learn what was there."""
+    kind = op.old.type
+    slot = threads.at_shared(threads.memory.place(ONE_WORD, "the old value of an atomic update"))
+    places = [threads.of(index) for index in op.indices]
+    array = _array(op.base, threads)
+    pointer = Window(threads, array, tuple(places), (False,) * len(places), _bits(kind)).pointer(places)
+    first = threads.compare(threads.thread, "eq", 0)
+    chosen = first if op.mask is None else threads.compute(arith.AndIOp, first, threads.of(op.mask))
+
+    def build() -> None:
+        threads.insert(LLVMStoreOp(_old(op, threads, pointer), slot))
+
+    if op.mask is not None:
+        instead = (
+            threads.of(op.compare) if isinstance(op, AtomicCasOp) else threads.result(arith.ConstantOp(zero_of(kind)))
+        )
+        threads.when(first, lambda: _keep(threads, instead, slot))
+    threads.insert(Barrier0Op())
+    threads.when(chosen, build)
+    threads.insert(Barrier0Op())
+    threads.give(op.old, threads.result(LLVMLoadOp(slot, kind)))
+
+
+def _keep(threads: Threads, value: SSAValue, slot: SSAValue) -> None:
+    threads.insert(LLVMStoreOp(value, slot))
+
+
+def _old(op: AtomicRmwOp | AtomicCasOp, threads: Threads, pointer: SSAValue) -> SSAValue:
+    """The update, and what was there."""
+    ordering = ORDERINGS[_ordering(op)]
+    if isinstance(op, AtomicRmwOp):
+        kind = op.value.type
+        word = (OF_FLOATS if isinstance(kind, AnyFloat) else OF_INTEGERS).get(op.required_mode())
+        assert word is not None
+        said = {"bin_op": IntegerAttr(BINARY_OPS.index(word), i64), "ordering": IntegerAttr(ordering, i64)}
+        made = AtomicRMWOp.create(operands=[pointer, threads.of(op.value)], result_types=[kind], properties=said)
+        return threads.result(made)
+    failure = ORDERINGS["acquire" if _ordering(op) in ("acquire", "acq_rel") else RELAXED]
+    said = {"success_ordering": IntegerAttr(ordering, i64), "failure_ordering": IntegerAttr(failure, i64)}
+    both = LLVMStructType.from_type_list([op.compare.type, i1])
+    operands = [pointer, threads.of(op.compare), threads.of(op.replacement)]
+    swapped = threads.result(CmpXchgOp.create(operands=operands, result_types=[both], properties=said))
+    return threads.result(ExtractValueOp(DenseArrayBase.from_list(i64, [0]), swapped, op.compare.type))
+
+
+def _ordering(op: AtomicRmwOp | AtomicCasOp) -> str:
+    word = "relaxed" if op.mem_semantic is None else op.mem_semantic.data.value
+    return RELAXED if word in ("relaxed", "weak") else word
+
+
+def zero_of(kind: Attribute) -> IntegerAttr[Any] | FloatAttr[Any]:
+    """Zero of a type."""
+    return FloatAttr(0.0, cast(Any, kind)) if isinstance(kind, AnyFloat) else IntegerAttr(0, cast(Any, kind))
+
+
+@rule(AtomicCasOp)
+def _swap(op: AtomicCasOp, threads: Threads) -> None:
+    _update_number(op, threads)
+
+
+@refusal(AtomicCasOp)
+def _swaps_otherwise(op: AtomicCasOp) -> tuple[str, str] | None:
+    return TOKENS if op.token else _cannot_update_number(op, op.compare.type)
+
+
+def _cannot_update_number(op: AtomicRmwOp | AtomicCasOp, kind: Attribute) -> tuple[str, str] | None:
+    """Why one thread cannot update a number for all."""
+    if isinstance(kind, TensorType):
+        return "updates a tile at an element", "update it at coordinates of each lane, or at tile coordinates"
+    if agent_of(op) is not None:
+        return "updates a number in one of several agents", "compile for one agent: --strategy unspecialize"
+    if _bits(kind) not in (32, 64):
+        return f"updates a number of {_bits(kind)} bits", "update one of 32 or 64 bits"
     return None
