@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith, llvm, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, LocationAttr, UnitAttr, UnknownLoc, i32
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 from xdsl.traits import is_side_effect_free
 
 OpT = TypeVar("OpT", bound=Operation)
+FormT = TypeVar("FormT")
 
 
 def place(op: OpT, location: LocationAttr) -> OpT:
@@ -51,6 +53,54 @@ class Code:
             yield
         finally:
             self.location = outside
+
+
+@dataclass
+class Conversion(Code, ABC, Generic[FormT]):
+    """Code under way, and what stands for the values of the function that it is made of."""
+
+    forms: dict[SSAValue, FormT] = field(default_factory=dict[SSAValue, Any], kw_only=True)
+    """Value -> what stands for it: its form, which consists of SSA values, the parts."""
+
+    @staticmethod
+    @abstractmethod
+    def types_for(type_: Attribute) -> Sequence[Attribute] | None:
+        """The types of the parts of a value of this type; None where nothing stands for it."""
+
+    @abstractmethod
+    def form_of(self, type_: Attribute, parts: Sequence[SSAValue]) -> FormT:
+        """What `parts`, of the types `types_for(type_)`, are the parts of."""
+
+    @abstractmethod
+    def parts(self, value: SSAValue) -> Sequence[SSAValue]:
+        """The parts of `value`, of the types that `types_for` gives."""
+
+    def of(self, value: SSAValue) -> SSAValue:
+        """The only part of `value`."""
+        (found,) = self.parts(value)
+        return found
+
+    def all_parts(self, values: Iterable[SSAValue]) -> list[SSAValue]:
+        """Those of several values, one behind the other."""
+        return [part for value in values for part in self.parts(value)]
+
+    def all_types(self, values: Iterable[SSAValue]) -> list[Attribute]:
+        """The types of the parts of several values, one behind the other."""
+        return [type_ for value in values for type_ in self.types_for(value.type) or ()]
+
+    def bind(self, values: Iterable[SSAValue], found: Sequence[SSAValue]) -> None:
+        """`found` are the parts of `values`, one behind the other."""
+        start = 0
+        for value in values:
+            end = start + len(self.types_for(value.type) or ())
+            self.forms[value] = self.form_of(value.type, found[start:end])
+            self.name(value, found[start:end])
+            start = end
+
+    def name(self, value: SSAValue, parts: Sequence[SSAValue]) -> None:
+        """Call parts that have no name as the value is called."""
+        for part in parts:
+            part.name_hint = part.name_hint or value.name_hint
 
 
 @dataclass
@@ -134,3 +184,41 @@ class Building(Code):
         ):
             last = last.prev_op
         return isinstance(last, kind)
+
+
+@dataclass
+class Structured(Building, Conversion[FormT]):
+    """A conversion that keeps loops and branches."""
+
+    @abstractmethod
+    def lower(self, op: Operation) -> None:
+        """Build what stands for an op."""
+
+    def lower_body(self, block: Block) -> None:
+        """Build what stands for the ops of a block; its arguments are bound already."""
+        for op in block.ops:
+            self.lower(op)
+
+    def region_for(self, region: Region) -> Region:
+        """What stands for a region of one block, or of none."""
+        if not region.blocks:
+            return Region()
+        block = Block(arg_types=self.all_types(region.block.args))
+        with self.inside(block):
+            self.bind(region.block.args, block.args)
+            self.lower_body(region.block)
+        return Region(block)
+
+    def rebuild(
+        self, op: Operation, attributes: Mapping[str, Attribute], regions: Sequence[Region] | None = None
+    ) -> None:
+        """Build the same op, with parts for its operands, arguments and results; its regions may be built already."""
+        made = [self.region_for(region) for region in op.regions] if regions is None else regions
+        like = type(op).create(
+            operands=self.all_parts(op.operands),
+            result_types=self.all_types(op.results),
+            properties=dict(op.properties),
+            attributes=dict(attributes),
+            regions=made,
+        )
+        self.bind(op.results, self.insert(like).results)

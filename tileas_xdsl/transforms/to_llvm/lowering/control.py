@@ -14,16 +14,11 @@ from typing import cast
 
 from xdsl.dialects import cf, func, llvm, scf
 from xdsl.dialects.builtin import IntegerAttr, SymbolRefAttr
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from tileas_xdsl.transforms.to_llvm.lowering.state import RULES, Lowering, refusal, rule
 from tileas_xdsl.transforms.to_llvm.lowering.threads import copied
 from tileas_xdsl.transforms.to_llvm.lowering.types import types_for
-
-
-def all_types(values: Sequence[SSAValue]) -> list[Attribute]:
-    """The types of the values that stand for `values`."""
-    return [type_ for value in values for type_ in types_for(value.type) or ()]
 
 
 def lower_ops(block: Block, low: Lowering) -> None:
@@ -49,7 +44,7 @@ def lower_blocks(blocks: Sequence[Block], low: Lowering) -> None:
     first, *rest = _in_order(blocks[0])
     low.blocks[first] = low.block
     for block in rest:
-        found = low.new_block(all_types(block.args))
+        found = low.new_block(low.all_types(block.args))
         low.blocks[block] = found
         low.bind(block.args, found.args)
     for block in (first, *rest):
@@ -80,14 +75,14 @@ def _successors(block: Block) -> Iterator[Block]:
 
 @rule(cf.BranchOp)
 def _branch(op: cf.BranchOp, low: Lowering) -> None:
-    low.insert(llvm.BrOp(low.blocks[op.successor], *low.all_of(op.arguments)))
+    low.insert(llvm.BrOp(low.blocks[op.successor], *low.all_parts(op.arguments)))
 
 
 @rule(cf.ConditionalBranchOp)
 def _conditional_branch(op: cf.ConditionalBranchOp, low: Lowering) -> None:
     then, otherwise = low.blocks[op.then_block], low.blocks[op.else_block]
     condition = low.of(op.cond)
-    _conditionally(low, condition, then, low.all_of(op.then_arguments), otherwise, low.all_of(op.else_arguments))
+    _conditionally(low, condition, then, low.all_parts(op.then_arguments), otherwise, low.all_parts(op.else_arguments))
 
 
 def _conditionally(
@@ -101,7 +96,7 @@ def _conditionally(
 
 @rule(scf.IfOp)
 def _if(op: scf.IfOp, low: Lowering) -> None:
-    behind = Block(arg_types=all_types(op.results))
+    behind = Block(arg_types=low.all_types(op.results))
     then = low.new_block()
     has_else = bool(op.false_region.blocks)
     otherwise = low.new_block() if has_else else behind
@@ -115,7 +110,7 @@ def _if(op: scf.IfOp, low: Lowering) -> None:
 def _branch_of_if(body: Block, block: Block, behind: Block, low: Lowering) -> None:
     low.block = block
     lower_ops(body, low)
-    low.insert(llvm.BrOp(behind, *low.all_of(_handed_over(body))))
+    low.insert(llvm.BrOp(behind, *low.all_parts(_handed_over(body))))
 
 
 def _handed_over(body: Block) -> Sequence[SSAValue]:
@@ -132,11 +127,11 @@ def _go_on(results: Sequence[SSAValue], behind: Block, low: Lowering) -> None:
 
 @rule(scf.ForOp)
 def _for(op: scf.ForOp, low: Lowering) -> None:
-    test = low.new_block([*all_types([op.lb]), *all_types(op.iter_args)])
+    test = low.new_block([*low.all_types([op.lb]), *low.all_types(op.iter_args)])
     body = low.new_block()
     behind = Block()
     upper, step = low.of(op.ub), low.of(op.step)
-    low.insert(llvm.BrOp(test, low.of(op.lb), *low.all_of(op.iter_args)))
+    low.insert(llvm.BrOp(test, low.of(op.lb), *low.all_parts(op.iter_args)))
     low.block = test
     low.bind(op.body.block.args, test.args)
     counter = test.args[0]
@@ -146,7 +141,7 @@ def _for(op: scf.ForOp, low: Lowering) -> None:
     low.block = body
     lower_ops(op.body.block, low)
     following = low.result(llvm.AddOp(counter, step))
-    low.insert(llvm.BrOp(test, following, *low.all_of(_handed_over(op.body.block))))
+    low.insert(llvm.BrOp(test, following, *low.all_parts(_handed_over(op.body.block))))
     low.region.add_block(behind)
     low.block = behind
     low.bind(op.results, test.args[1:])
@@ -155,20 +150,20 @@ def _for(op: scf.ForOp, low: Lowering) -> None:
 @rule(scf.WhileOp)
 def _while(op: scf.WhileOp, low: Lowering) -> None:
     before, after = op.before_region.block, op.after_region.block
-    test = low.new_block(all_types(before.args))
-    body = low.new_block(all_types(after.args))
-    behind = Block(arg_types=all_types(op.results))
-    low.insert(llvm.BrOp(test, *low.all_of(op.arguments)))
+    test = low.new_block(low.all_types(before.args))
+    body = low.new_block(low.all_types(after.args))
+    behind = Block(arg_types=low.all_types(op.results))
+    low.insert(llvm.BrOp(test, *low.all_parts(op.arguments)))
     low.block = test
     low.bind(before.args, test.args)
     lower_ops(before, low)
     condition = cast(scf.ConditionOp, before.last_op)
-    values = low.all_of(condition.args)
+    values = low.all_parts(condition.args)
     _conditionally(low, low.of(condition.condition), body, values, behind, values)
     low.block = body
     low.bind(after.args, body.args)
     lower_ops(after, low)
-    low.insert(llvm.BrOp(test, *low.all_of(_handed_over(after))))
+    low.insert(llvm.BrOp(test, *low.all_parts(_handed_over(after))))
     _go_on(op.results, behind, low)
 
 
@@ -189,14 +184,14 @@ def _bodies_of_many_blocks(op: Operation) -> tuple[str, str] | None:
 
 @rule(func.ReturnOp)
 def _return(op: func.ReturnOp, low: Lowering) -> None:
-    low.insert(llvm.ReturnOp(*low.all_of(op.arguments)))
+    low.insert(llvm.ReturnOp(*low.all_parts(op.arguments)))
 
 
 @rule(func.CallOp)
 def _call(op: func.CallOp, low: Lowering) -> None:
-    types = all_types(op.res)
+    types = low.all_types(op.res)
     callee = SymbolRefAttr(op.callee.root_reference.data)
-    call = llvm.CallOp(callee, *low.all_of(op.arguments), return_type=next(iter(types), None))
+    call = llvm.CallOp(callee, *low.all_parts(op.arguments), return_type=next(iter(types), None))
     low.insert(call)
     low.bind(op.res, call.results)
 
@@ -204,6 +199,6 @@ def _call(op: func.CallOp, low: Lowering) -> None:
 @refusal(func.CallOp, func.ReturnOp)
 def _several_results(op: Operation) -> tuple[str, str] | None:
     handed = op.operands if isinstance(op, func.ReturnOp) else op.results
-    if len(all_types(handed)) <= 1:
+    if len([kind for value in handed for kind in types_for(value.type) or ()]) <= 1:
         return None
     return "hands over more than one number", "hand over one, or write the others to memory"

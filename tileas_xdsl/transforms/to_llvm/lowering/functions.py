@@ -23,7 +23,7 @@ from tileas_xdsl.backend.launch import TYPE
 from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.array_numbers import NAME, NUMBER
 from tileas_xdsl.dialects.tensor_maps import TENSOR_MAP
-from tileas_xdsl.transforms.to_llvm.lowering.control import all_types, lower_blocks
+from tileas_xdsl.transforms.to_llvm.lowering.control import lower_blocks
 from tileas_xdsl.transforms.to_llvm.lowering.state import start
 from tileas_xdsl.transforms.to_llvm.lowering.types import buffer_type, types_for
 
@@ -93,7 +93,7 @@ def _body(op: func.FuncOp, inputs: list[Attribute]) -> Region:
     low = start(inputs)
     first = op.body.blocks[0]
     low.bind(first.args, low.block.args)
-    assert len(all_types(first.args)) == len(inputs)
+    assert len(low.all_types(first.args)) == len(inputs)
     lower_blocks(list(op.body.blocks), low)
     return low.region
 

@@ -10,7 +10,7 @@ from xdsl.dialects import llvm
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, i64
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from tileas_xdsl.transforms.to_llvm.building import Code
+from tileas_xdsl.transforms.to_llvm.building import Conversion
 from tileas_xdsl.transforms.to_llvm.lowering.types import BufferType, buffer_type, types_for
 from tileas_xdsl.transforms.to_llvm.rule_table import RuleTable
 
@@ -34,11 +34,10 @@ class Buffer:
 
 
 @dataclass
-class Lowering(Code):
+class Lowering(Conversion[Sequence[SSAValue]]):
     """One function under way."""
 
     region: Region
-    values: dict[SSAValue, Sequence[SSAValue]] = field(default_factory=dict[SSAValue, Sequence[SSAValue]])
     blocks: dict[Block, Block] = field(default_factory=dict[Block, Block])
     """The blocks that stand for those of the function's own body."""
 
@@ -78,10 +77,15 @@ class Lowering(Code):
 
     # Values -----------------------------------------------------------------------------------------------------------
 
-    def of(self, value: SSAValue) -> SSAValue:
-        """The value that stands for `value`, which is no buffer."""
-        (found,) = self.values[value]
-        return found
+    @staticmethod
+    def types_for(type_: Attribute) -> Sequence[Attribute] | None:
+        return types_for(type_)
+
+    def form_of(self, type_: Attribute, parts: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        return parts
+
+    def parts(self, value: SSAValue) -> Sequence[SSAValue]:
+        return self.forms[value]
 
     def number(self, value: SSAValue) -> Number:
         """The number that stands for an index, itself where it is a constant."""
@@ -89,25 +93,10 @@ class Lowering(Code):
         constant = found.owner.value if isinstance(found.owner, llvm.ConstantOp) else None
         return cast("IntegerAttr[Any]", constant).value.data if isinstance(constant, IntegerAttr) else found
 
-    def all_of(self, values: Sequence[SSAValue]) -> list[SSAValue]:
-        """The values that stand for `values`, one behind the other."""
-        return [found for value in values for found in self.values[value]]
-
     def give(self, result: SSAValue, *found: SSAValue) -> None:
         """`found` stands for `result` from now on."""
-        self.values[result] = found
-        for value in found:
-            if value.name_hint is None:
-                value.name_hint = result.name_hint
-
-    def bind(self, arguments: Sequence[SSAValue], found: Sequence[SSAValue]) -> None:
-        """The arguments of a block stand, in order, for those of one before the lowering."""
-        rest = list(found)
-        for argument in arguments:
-            types = types_for(argument.type)
-            assert types is not None
-            self.give(argument, *rest[: len(types)])
-            del rest[: len(types)]
+        self.forms[result] = found
+        self.name(result, found)
 
     # Buffers ----------------------------------------------------------------------------------------------------------
 
@@ -115,7 +104,7 @@ class Lowering(Code):
         """What stands for a buffer; strides that follow from the sizes are computed here."""
         kind = buffer_type(value.type)
         assert kind is not None
-        pointer, *open_numbers = self.values[value]
+        pointer, *open_numbers = self.forms[value]
         given = iter(open_numbers)
         offset, *rest = [next(given) if number is None else number for number in kind.numbers]
         sizes, strides = rest[: len(kind.sizes)], rest[len(kind.sizes) :]

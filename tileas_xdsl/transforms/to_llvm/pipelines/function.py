@@ -25,7 +25,7 @@ from tileas_xdsl.transforms.to_llvm.pipelines.rings import (
     pipelines_in,
     tiles_of,
 )
-from tileas_xdsl.transforms.to_llvm.pipelines.state import REFUSALS, RULES, PipelineCode, is_of_pipeline, lower_body
+from tileas_xdsl.transforms.to_llvm.pipelines.state import REFUSALS, RULES, PipelineCode, is_of_pipeline
 from tileas_xdsl.transforms.to_llvm.pipelines.structure import first_of
 from tileas_xdsl.transforms.to_llvm.warps import refuse_agents, starting_registers, warps_of_kernel
 
@@ -140,7 +140,7 @@ def lowered(function: func.FuncOp, target: str, taken: set[str]) -> tuple[func.F
         code.first = first_of(code)
         beginning = init_barriers(code)
     first = code.first
-    lower_body(function.body.block, code)
+    code.lower_body(function.body.block)
     if beginning is not None and first is not None:
         drop_where_all_meet_later(beginning, first)
     made = func.FuncOp(

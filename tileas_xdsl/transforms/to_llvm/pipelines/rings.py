@@ -57,7 +57,6 @@ from tileas_xdsl.transforms.to_llvm.pipelines.state import (
     is_of_pipeline,
     refusal,
     rule,
-    types_for,
 )
 
 SHARED = 3
@@ -195,9 +194,9 @@ def _none(op: CreateNoneOp | CreateNullTokenOp, code: PipelineCode) -> None:
     """A token or an iterator that nobody looks at."""
     (result,) = op.results
     if is_of_pipeline(result.type):
-        code.give(result, [code.result(ub.PoisonOp(kind)) for kind in types_for(result.type)])
+        code.give(result, [code.result(ub.PoisonOp(kind)) for kind in code.types_for(result.type)])
     else:
-        code.insert(op.clone(code.plain))
+        code.copy(op)
 
 
 @rule(CreateIteratorOp)

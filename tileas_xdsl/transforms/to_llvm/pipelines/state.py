@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tileas_xdsl.analysis.pipeline_root import PipelineRoots
 from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType, is_ownership_token
-from tileas_xdsl.transforms.to_llvm.building import Building
+from tileas_xdsl.transforms.to_llvm.building import Structured
 from tileas_xdsl.transforms.to_llvm.pipelines.filling import RingAccess
 from tileas_xdsl.transforms.to_llvm.pipelines.participants import Arrivals
 from tileas_xdsl.transforms.to_llvm.rule_table import RuleTable
@@ -57,7 +57,7 @@ class Ring:
 
 
 @dataclass
-class PipelineCode(Building):
+class PipelineCode(Structured[Sequence[SSAValue]]):
     """One function under way."""
 
     roots: PipelineRoots
@@ -71,39 +71,43 @@ class PipelineCode(Building):
     """The waits for products that nothing needs."""
     first: SSAValue | None = None
     """Whether this thread is the first of `warps`; None where nobody asks."""
-    plain: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
-    """What stands for values that stay one."""
-    turns: dict[SSAValue, Sequence[SSAValue]] = field(default_factory=dict[SSAValue, Sequence[SSAValue]])
-    """What stands for iterators and tokens."""
     computed: dict[tuple[Block, SSAValue, int], Sequence[SSAValue]] = field(
         default_factory=dict[tuple[Block, SSAValue, int], Sequence[SSAValue]]
     )
     """Slot and parity of a number that names a stage, by where they are and for how many slots."""
 
-    def parts(self, value: SSAValue) -> Sequence[SSAValue]:
-        """The SSA values that stand for a value, of the types that `types_for` gives."""
-        return self.turns[value] if value in self.turns else [self.plain[value]]
+    @staticmethod
+    def types_for(type_: Attribute) -> Sequence[Attribute]:
+        """An iterator is the number of a slot and a parity, a token a number of a slot."""
+        if isinstance(type_, PipelineIteratorType):
+            return [i32, i32]
+        return [i32] if is_ownership_token(type_) else [type_]
 
-    def all_parts(self, values: Sequence[SSAValue]) -> list[SSAValue]:
-        """Those of several values, one behind the other."""
-        return [part for value in values for part in self.parts(value)]
+    def form_of(self, type_: Attribute, parts: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        return parts
+
+    def parts(self, value: SSAValue) -> Sequence[SSAValue]:
+        return self.forms[value]
 
     def give(self, value: SSAValue, parts: Sequence[SSAValue]) -> None:
         """`parts` stand for `value` from now on."""
-        if is_of_pipeline(value.type):
-            self.turns[value] = parts
-        else:
-            (self.plain[value],) = parts
+        self.forms[value] = parts
+        self.name(value, parts)
+
+    def name(self, value: SSAValue, parts: Sequence[SSAValue]) -> None:
         for part, end in zip(parts, ("", "_parity"), strict=False):
             part.name_hint = part.name_hint or (f"{value.name_hint}{end}" if value.name_hint else None)
 
-    def bind(self, values: Sequence[SSAValue], found: Sequence[SSAValue]) -> None:
-        """Values before the lowering, and the SSA values that stand for them, one behind the other."""
-        start = 0
-        for value in values:
-            count = len(types_for(value.type))
-            self.give(value, found[start : start + count])
-            start += count
+    def copy(self, op: Operation) -> None:
+        """Build the same op on what stands for its operands."""
+        used = (value for inner in op.walk() for value in inner.operands)
+        made = op.clone({value: self.of(value) for value in used if len(self.forms.get(value, ())) == 1})
+        self.forms.update({old: [new] for old, new in zip(op.results, self.insert(made).results, strict=True)})
+
+    def lower(self, op: Operation) -> None:
+        """Build what stands for an op: by its rule, or the same op."""
+        with self.standing_for(op):
+            RULES.get(type(op), _copied)(op, self)
 
     def ring(self, value: SSAValue) -> Ring:
         """The pipeline of a token or an iterator."""
@@ -122,28 +126,5 @@ def is_of_pipeline(type_: Attribute) -> bool:
     return isinstance(type_, PipelineIteratorType) or is_ownership_token(type_)
 
 
-def types_for(type_: Attribute) -> Sequence[Attribute]:
-    """The types of the SSA values that stand for a value of this type."""
-    if isinstance(type_, PipelineIteratorType):
-        return [i32, i32]
-    return [i32] if is_ownership_token(type_) else [type_]
-
-
-def all_types(values: Sequence[SSAValue]) -> list[Attribute]:
-    """The types of all SSA values that stand for `values`."""
-    return [kind for value in values for kind in types_for(value.type)]
-
-
-def lower(op: Operation, code: PipelineCode) -> None:
-    """Build what stands for an op: by its rule, or the same op on what stands for its operands."""
-    with code.standing_for(op):
-        if type(op) in RULES:
-            RULES[type(op)](op, code)
-        else:
-            code.insert(op.clone(code.plain))
-
-
-def lower_body(block: Block, code: PipelineCode) -> None:
-    """Build what stands for the ops of a block; its arguments are bound already."""
-    for op in block.ops:
-        lower(op, code)
+def _copied(op: Operation, code: PipelineCode) -> None:
+    code.copy(op)

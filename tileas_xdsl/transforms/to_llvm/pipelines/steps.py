@@ -56,7 +56,7 @@ from tileas_xdsl.dialects.nvvm.mbarrier import (
 from tileas_xdsl.dialects.nvvm.tcgen05 import Tcgen05CommitOp
 from tileas_xdsl.targets.chips import Feature, can
 from tileas_xdsl.transforms.to_llvm.pipelines.rings import turn_of
-from tileas_xdsl.transforms.to_llvm.pipelines.state import BARRIER_BYTES, PipelineCode, lower, refusal, rule
+from tileas_xdsl.transforms.to_llvm.pipelines.state import BARRIER_BYTES, PipelineCode, refusal, rule
 from tileas_xdsl.transforms.to_llvm.placing.explicit import load_into
 from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import BEFORE
 
@@ -148,7 +148,7 @@ def _release(op: ConsumerReleaseOp, code: PipelineCode) -> None:
 @rule(AsyncDotOp)
 def _product(op: AsyncDotOp, code: PipelineCode) -> None:
     """A product of tensor memory gives back the slots that it is the last one to read."""
-    code.insert(op.clone(code.plain))
+    code.copy(op)
     barriers = [
         _barrier(code, ring.barriers, ring.empty, code.parts(read.results[-1])[0])
         for ring in code.rings.values()
@@ -166,7 +166,7 @@ def _commit_all(code: PipelineCode, barriers: Sequence[SSAValue]) -> None:
 @rule(AsyncWaitOp)
 def _await(op: AsyncWaitOp, code: PipelineCode) -> None:
     if op not in code.idle:
-        code.insert(op.clone(code.plain))
+        code.copy(op)
 
 
 # Slots ----------------------------------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ def _fill_by_tma(op: ProduceOp, code: PipelineCode, full: SSAValue) -> None:
         if isinstance(inner, TiledTmaLoadOp):
             code.insert(_counted(inner, code, full))
         elif not isinstance(inner, PipelineYieldOp):
-            lower(inner, code)
+            code.lower(inner)
 
 
 def _counted(op: TiledTmaLoadOp, code: PipelineCode, full: SSAValue) -> TiledTmaLoadOp:
@@ -223,7 +223,7 @@ def _counted(op: TiledTmaLoadOp, code: PipelineCode, full: SSAValue) -> TiledTma
     assert op.atom is not None
     properties = {name: op.properties[name] for name in KEPT if name in op.properties}
     places = code.all_parts(op.coords)
-    descriptor, destination = code.plain[op.descriptor], code.plain[op.destination]
+    descriptor, destination = code.of(op.descriptor), code.of(op.destination)
     return TiledTmaLoadOp(descriptor, destination, places, op.atom, barrier=full, properties=properties)
 
 
@@ -236,11 +236,11 @@ def _fill_by_stores(op: ProduceOp, code: PipelineCode, tiles: Sequence[SSAValue]
         if isinstance(inner, CopyOp) and inner in left:
             _store(inner, left.pop(inner), code)
         elif not isinstance(inner, PipelineYieldOp | AllocTensorOp):
-            lower(inner, code)
+            code.lower(inner)
 
 
 def _store(store: CopyOp, tile: SSAValue, code: PipelineCode) -> None:
-    made = CopyOp(code.plain[store.source], tile)
+    made = CopyOp(code.of(store.source), tile)
     made.properties |= store.properties
     code.insert(made)
 
@@ -248,23 +248,23 @@ def _store(store: CopyOp, tile: SSAValue, code: PipelineCode) -> None:
 @rule(CopyOp)
 def _copy(op: CopyOp, code: PipelineCode) -> None:
     if not is_way_to_slot(op.destination):
-        code.insert(op.clone(code.plain))
+        code.copy(op)
 
 
 @rule(AllocTensorOp)
 def _allocate(op: AllocTensorOp, code: PipelineCode) -> None:
     if not is_way_to_slot(op.tensor):
-        code.insert(op.clone(code.plain))
+        code.copy(op)
 
 
 def _fill_by_loads(op: ProduceOp, code: PipelineCode, tiles: Sequence[SSAValue]) -> None:
     for inner in op.body.block.ops:
         if not isinstance(inner, PipelineYieldOp | TiledLoadOp):
-            lower(inner, code)
+            code.lower(inner)
     for value, tile in zip(filled_with(op), tiles, strict=True):
         assert isinstance(value.owner, TiledLoadOp)
         load = value.owner
-        code.insert(load_into(load, code.plain[load.base], tile, code.all_parts(load.indices)))
+        code.insert(load_into(load, code.of(load.base), tile, code.all_parts(load.indices)))
 
 
 @rule(ProducerCommitOp)

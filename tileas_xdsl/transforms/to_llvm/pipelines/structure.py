@@ -20,63 +20,13 @@ from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nvvm.attributes import SetMaxRegisterAction
 from tileas_xdsl.dialects.nvvm.registers import SetMaxRegisterOp, ThreadIdXOp
 from tileas_xdsl.transforms.to_llvm.pipelines.alone import leave_to_first
-from tileas_xdsl.transforms.to_llvm.pipelines.state import PipelineCode, all_types, lower_body, rule
+from tileas_xdsl.transforms.to_llvm.pipelines.state import PipelineCode, rule
 from tileas_xdsl.transforms.to_llvm.warps import warps_of_agents
 
 
-@rule(scf.ForOp)
-def _for(op: scf.ForOp, code: PipelineCode) -> None:
-    inside = op.body.block
-    body = Block(arg_types=[inside.args[0].type, *all_types(op.iter_args)])
-    with code.inside(body):
-        code.bind(inside.args, body.args)
-        lower_body(inside, code)
-    lower, upper, step = (code.plain[bound] for bound in (op.lb, op.ub, op.step))
-    loop = scf.ForOp(lower, upper, step, code.all_parts(op.iter_args), Region(body))
-    _replaced(op, loop, code)
-
-
-@rule(scf.WhileOp)
-def _while(op: scf.WhileOp, code: PipelineCode) -> None:
-    regions: list[Region] = []
-    for inside in (op.before_region.block, op.after_region.block):
-        block = Block(arg_types=all_types(inside.args))
-        with code.inside(block):
-            code.bind(inside.args, block.args)
-            lower_body(inside, code)
-        regions.append(Region(block))
-    _replaced(op, scf.WhileOp(code.all_parts(op.arguments), all_types(op.results), *regions), code)
-
-
-@rule(scf.ConditionOp)
-def _condition(op: scf.ConditionOp, code: PipelineCode) -> None:
-    code.insert(scf.ConditionOp(code.plain[op.condition], *code.all_parts(op.args)))
-
-
-@rule(scf.IfOp)
-def _if(op: scf.IfOp, code: PipelineCode) -> None:
-    then, otherwise = (_arm(region, code) for region in op.regions)
-    _replaced(op, scf.IfOp(code.plain[op.cond], all_types(op.results), then, otherwise), code)
-
-
-def _arm(region: Region, code: PipelineCode) -> Region:
-    if not region.blocks:
-        return Region()
-    block = Block()
-    with code.inside(block):
-        lower_body(region.block, code)
-    return Region(block)
-
-
-def _replaced(op: Operation, made: Operation, code: PipelineCode) -> None:
-    made.attributes |= op.attributes
-    made.location = op.location
-    code.bind(op.results, code.insert(made).results)
-
-
-@rule(scf.YieldOp)
-def _yield(op: scf.YieldOp, code: PipelineCode) -> None:
-    code.insert(scf.YieldOp(*code.all_parts(op.operands)))
+@rule(scf.ForOp, scf.WhileOp, scf.IfOp, scf.ConditionOp, scf.YieldOp)
+def _structure(op: Operation, code: PipelineCode) -> None:
+    code.rebuild(op, op.attributes)
 
 
 # Agents ---------------------------------------------------------------------------------------------------------------
@@ -95,14 +45,16 @@ def _switch(op: AgentSwitchOp, code: PipelineCode) -> None:
             _take_registers(code, int(budget))
             code.warps = warps
             code.first = first_of(code) if _one_thread_acts(region) else None
-            lower_body(region.block, code)
+            code.lower_body(region.block)
         if code.first is not None:
             leave_to_first(block, code.first)
         bodies.append(Region(block))
     code.warps, code.first = outside
     made = AgentSwitchOp([], bodies, op.group_sizes)
     made.properties |= {name: op.properties[name] for name in ("num_warps", "warp_id") if name in op.properties}
-    _replaced(op, made, code)
+    made.attributes |= op.attributes
+    made.location = op.location
+    code.insert(made)
 
 
 def _take_registers(code: PipelineCode, budget: int) -> None:

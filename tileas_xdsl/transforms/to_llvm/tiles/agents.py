@@ -18,7 +18,7 @@ from tileas_xdsl.analysis.value_flow import captures_of
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nvvm.registers import SetMaxRegisterOp
 from tileas_xdsl.layouts.distributed import WARP_SIZE
-from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, lower, refusal, rule
+from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
 from tileas_xdsl.transforms.to_llvm.tiles.teams import Team
 from tileas_xdsl.transforms.to_llvm.warps import Warps, warps_of_agents
 
@@ -28,13 +28,13 @@ def _switch(op: AgentSwitchOp, threads: Threads) -> None:
     for region, warps in zip(op.bodies, warps_of_agents(op), strict=True):
         if op.is_isolated:
             for place, argument in captures_of(op, region):
-                threads.lowered[argument] = threads.lowered[op.operands[place]]
+                threads.forms[argument] = threads.forms[op.operands[place]]
         body = Block()
         with threads.inside(body):
             ops = list(region.block.ops)
             if ops and isinstance(ops[0], SetMaxRegisterOp):
                 # The numbers that threads compute ahead come behind it: with fewer registers they may not fit.
-                lower(ops.pop(0), threads)
+                threads.lower(ops.pop(0))
             _run(ops, warps, threads)
             threads.insert(scf.YieldOp())
         threads.insert(scf.IfOp(_is_in(threads, warps), [], Region(body)))
@@ -60,7 +60,7 @@ def _run(ops: Sequence[Operation], warps: Warps, threads: Threads) -> None:
     anchor = threads.insert(arith.ConstantOp.from_int_and_width(0, i32))
     threads.team = Team(warps, block.lane, warp, thread, anchor)
     for op in ops:
-        lower(op, threads)
+        threads.lower(op)
     threads.team = block
     Rewriter.erase_op(anchor)
 

@@ -2,73 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from xdsl.dialects import func, gpu, memref, scf, ub
 from xdsl.dialects.llvm import LLVMPointerType, LLVMStructType, UndefOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tileas_xdsl.dialects.nv_tileaa.control import GetNumProgramsOp, GetProgramIdOp
 from tileas_xdsl.dialects.nv_tileaa.types import ProgramIdType
 from tileas_xdsl.dialects.nv_tileas.pipeline import CreateNullTokenOp
 from tileas_xdsl.dialects.nv_tileas.tokens import CreateNoneOp
 from tileas_xdsl.dialects.nvvm.wgmma import WgmmaGroupSyncAlignedOp, WgmmaWaitGroupSyncOp
-from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, all_types, lower, refusal, rule
+from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
 from tileas_xdsl.transforms.to_llvm.tiles.values import lowered_as, types_for
 
 AXES = (gpu.DimensionEnum.X, gpu.DimensionEnum.Y, gpu.DimensionEnum.Z)
 
 
-def _all_of(threads: Threads, values: Sequence[SSAValue]) -> list[SSAValue]:
-    return [found for value in values for found in threads.parts(value)]
-
-
-def lower_body(block: Block, threads: Threads) -> None:
-    """Build what stands for the ops of a block; its arguments are bound already."""
-    for op in block.ops:
-        lower(op, threads)
-
-
 @rule(scf.ForOp)
 def _for(op: scf.ForOp, threads: Threads) -> None:
-    body = Block(arg_types=[op.body.block.args[0].type, *all_types(op.iter_args)])
-    inside = op.body.block
-    with threads.inside(body):
-        threads.bind(inside.args, body.args)
-        lower_body(inside, threads)
-    lower_bound, upper_bound, step = (threads.of(value) for value in (op.lb, op.ub, op.step))
-    loop = scf.ForOp(lower_bound, upper_bound, step, _all_of(threads, op.iter_args), Region(body))
-    loop.attributes |= {name: value for name, value in op.attributes.items() if not name.startswith("nv_tile")}
-    threads.bind(op.results, threads.insert(loop).results)
+    threads.rebuild(op, {name: value for name, value in op.attributes.items() if not name.startswith("nv_tile")})
 
 
-@rule(scf.WhileOp)
-def _while(op: scf.WhileOp, threads: Threads) -> None:
-    regions: list[Region] = []
-    for inside in (op.before_region.block, op.after_region.block):
-        block = Block(arg_types=all_types(inside.args))
-        with threads.inside(block):
-            threads.bind(inside.args, block.args)
-            lower_body(inside, threads)
-        regions.append(Region(block))
-    loop = scf.WhileOp(_all_of(threads, op.arguments), all_types(op.results), *regions)
-    threads.bind(op.results, threads.insert(loop).results)
-
-
-@rule(scf.ConditionOp)
-def _condition(op: scf.ConditionOp, threads: Threads) -> None:
-    threads.insert(scf.ConditionOp(threads.of(op.condition), *_all_of(threads, op.args)))
+@rule(scf.WhileOp, scf.ConditionOp, scf.YieldOp, func.ReturnOp)
+def _structure(op: Operation, threads: Threads) -> None:
+    threads.rebuild(op, {})
 
 
 @rule(scf.IfOp)
 def _if(op: scf.IfOp, threads: Threads) -> None:
-    then, otherwise = _arm(op.true_region, threads), _arm(op.false_region, threads)
+    then, otherwise = (threads.region_for(region) for region in op.regions)
     if not otherwise.blocks:
         for wait in _waits_for_earlier_products(then.block):
             wait.detach()
             threads.insert(wait)
-    branch = scf.IfOp(threads.of(op.cond), all_types(op.results), then, otherwise)
-    threads.bind(op.results, threads.insert(branch).results)
+    threads.rebuild(op, {}, [then, otherwise])
 
 
 def _waits_for_earlier_products(arm: Block) -> list[WgmmaWaitGroupSyncOp]:
@@ -85,25 +51,6 @@ def _waits_for_earlier_products(arm: Block) -> list[WgmmaWaitGroupSyncOp]:
         if isinstance(op, WgmmaWaitGroupSyncOp):
             found.append(op)
     return found
-
-
-def _arm(region: Region, threads: Threads) -> Region:
-    if not region.blocks:
-        return Region()
-    block = Block()
-    with threads.inside(block):
-        lower_body(region.block, threads)
-    return Region(block)
-
-
-@rule(scf.YieldOp)
-def _yield(op: scf.YieldOp, threads: Threads) -> None:
-    threads.insert(scf.YieldOp(*_all_of(threads, op.operands)))
-
-
-@rule(func.ReturnOp)
-def _return(op: func.ReturnOp, threads: Threads) -> None:
-    threads.insert(func.ReturnOp(*_all_of(threads, op.operands)))
 
 
 @refusal(func.ReturnOp)
@@ -135,7 +82,7 @@ def _none(op: CreateNoneOp | CreateNullTokenOp, threads: Threads) -> None:
     """A value that nobody looks at; a pointer leads somewhere all the same."""
     result = op.results[0]
     kinds = types_for(result.type) or ()
-    threads.lowered[result] = lowered_as(result.type, [_anything(threads, kind) for kind in kinds])
+    threads.forms[result] = lowered_as(result.type, [_anything(threads, kind) for kind in kinds])
 
 
 def _anything(threads: Threads, kind: Attribute) -> SSAValue:

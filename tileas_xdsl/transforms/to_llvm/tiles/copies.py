@@ -15,7 +15,7 @@ from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncCommitGroupOp, CpAsyncWaitGroupOp
 from tileas_xdsl.transforms.to_llvm.tiles.global_memory import (
     Window,
-    array_of,
+    array_at,
     bounds,
     copy_in,
     load_masked,
@@ -33,8 +33,7 @@ def _window(op: TiledLoadOp | TiledStoreOp | AsyncTiledLoadOp, value: SSAValue, 
     tile = tile_of(value.type)
     assert tile is not None
     given, places = (op.view, op.coords) if isinstance(op, AsyncTiledLoadOp) else (op.base, op.indices)
-    base = threads.of(given)
-    array = threads.arrays[base] if base in threads.arrays else array_of(threads, base)
+    array = array_at(threads, given)
     coordinates = [threads.of(index) for index in places]
     promised: DenseArrayBase[Any] | None = op.in_bounds
     return Window.at(threads, array, coordinates, tile.layout.shape, tile.bits, bounds(promised, len(coordinates)))

@@ -22,7 +22,6 @@ from tileas_xdsl.dialects.tensor_maps import TENSOR_MAP
 from tileas_xdsl.interfaces import end_of
 from tileas_xdsl.layouts.distributed import WARP_SIZE
 from tileas_xdsl.transforms.to_llvm.tiles import tensor_memory
-from tileas_xdsl.transforms.to_llvm.tiles.control import lower_body
 from tileas_xdsl.transforms.to_llvm.tiles.fitting import refuse_misfits, refuse_parted_tiles
 from tileas_xdsl.transforms.to_llvm.tiles.global_memory import array_of
 from tileas_xdsl.transforms.to_llvm.tiles.shared_memory import LARGE, MOST_STATIC, SharedMemory
@@ -31,7 +30,7 @@ from tileas_xdsl.transforms.to_llvm.tiles.slots import is_storage, place_shared
 from tileas_xdsl.transforms.to_llvm.tiles.state import REFUSALS, RULES, Threads, shared_pointer
 from tileas_xdsl.transforms.to_llvm.tiles.teams import Team
 from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import BEFORE, described_by, undescribed
-from tileas_xdsl.transforms.to_llvm.tiles.values import LAYOUTS, SHARED, types_for
+from tileas_xdsl.transforms.to_llvm.tiles.values import LAYOUTS, SHARED, Plain, types_for
 from tileas_xdsl.transforms.to_llvm.warps import Warps, refuse_agents, warps_of_kernel
 
 PIPELINES = "nv_tileas.async.pipeline."
@@ -102,10 +101,11 @@ def lowered(function: func.FuncOp, target: str) -> tuple[func.FuncOp, llvm.Globa
     threads.shared = address.result
     threads.tensor = columns = tensor_memory.begin(function, threads)
     Rewriter.insert_op(threads.team.anchor, InsertPoint.at_end(block))
-    for argument in block.args:
+    for argument in function.args:
         if isinstance(argument.type, MemRefType):
-            threads.arrays[argument] = array_of(threads, argument)
-    lower_body(function.body.block, threads)
+            found = threads.of(argument)
+            threads.forms[argument] = Plain(found, array_of(threads, found))
+    threads.lower_body(function.body.block)
     if columns is not None:
         ending = end_of(block)
         ending.detach()

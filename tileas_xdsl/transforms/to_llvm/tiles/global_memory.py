@@ -46,12 +46,19 @@ from tileas_xdsl.transforms.to_llvm.tiles.accesses import (
 from tileas_xdsl.transforms.to_llvm.tiles.packing import Elements, Words, packed, word_elements, word_type
 from tileas_xdsl.transforms.to_llvm.tiles.places import Offsets
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads
-from tileas_xdsl.transforms.to_llvm.tiles.values import Array, Registers, SharedTile
+from tileas_xdsl.transforms.to_llvm.tiles.values import Array, Plain, Registers, SharedTile
 
 GLOBAL = 1
 INDEX = IndexType()
 CACHED_WIDTH = 16
 """The width at which `cp.async` may bypass the first cache (PTX ISA, cp.async.cg)."""
+
+
+def array_at(threads: Threads, value: SSAValue) -> Array:
+    """The array that stands for `value`; what is not known of it from the start on is computed here."""
+    found = threads.forms[value]
+    assert isinstance(found, Plain)
+    return array_of(threads, found.value) if found.array is None else found.array
 
 
 def array_of(threads: Threads, value: SSAValue) -> Array:

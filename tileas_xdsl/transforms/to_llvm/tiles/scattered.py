@@ -39,13 +39,12 @@ from tileas_xdsl.transforms.to_llvm.tiles.copies import TOKENS, masked_otherwise
 from tileas_xdsl.transforms.to_llvm.tiles.global_memory import (
     Coordinates,
     Window,
-    array_of,
+    array_at,
     by_first_of_copies,
     masked_element,
 )
 from tileas_xdsl.transforms.to_llvm.tiles.packing import elements, packed
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
-from tileas_xdsl.transforms.to_llvm.tiles.values import Array
 
 # Numbers --------------------------------------------------------------------------------------------------------------
 
@@ -53,7 +52,7 @@ from tileas_xdsl.transforms.to_llvm.tiles.values import Array
 @rule(LoadOp)
 def _load_number(op: LoadOp, threads: Threads) -> None:
     kind = op.value.type
-    array, places = _array(op.base, threads), [threads.of(index) for index in op.indices]
+    array, places = array_at(threads, op.base), [threads.of(index) for index in op.indices]
     window = Window(threads, array, tuple(places), (False,) * len(places), _bits(kind))
     threads.give(op.value, threads.result(LLVMLoadOp(window.pointer(places), kind)))
 
@@ -71,11 +70,6 @@ def _bits(kind: Attribute) -> int:
     return 64 if isinstance(kind, IndexType) else getattr(kind, "bitwidth", 0)
 
 
-def _array(base: SSAValue, threads: Threads) -> Array:
-    found = threads.of(base)
-    return threads.arrays[found] if found in threads.arrays else array_of(threads, found)
-
-
 # Coordinates of each lane ---------------------------------------------------------------------------------------------
 
 
@@ -85,7 +79,7 @@ def _gather(op: GatherLoadOp, threads: Threads) -> None:
     columns = [elements(threads, threads.registers(index)) for index in op.indices]
     wanted = [None] * tile.count if op.mask is None else threads.registers(op.mask).values
     others = None if op.other is None else elements(threads, threads.registers(op.other))
-    array = _array(op.base, threads)
+    array = array_at(threads, op.base)
     found: list[SSAValue] = []
     for register in range(tile.count):
         places = [_as_index(threads, column[register]) for column in columns]
@@ -129,7 +123,7 @@ def _scatter(op: ScatterStoreOp | AtomicRmwOp, threads: Threads) -> None:
     tile, held = _tile(op.value), elements(threads, threads.registers(op.value))
     columns = [elements(threads, threads.registers(index)) for index in op.indices]
     wanted = None if op.mask is None else threads.registers(op.mask).values
-    array = _array(op.base, threads)
+    array = array_at(threads, op.base)
 
     def build() -> None:
         for register in _different(tile):
@@ -210,7 +204,7 @@ def _groups_axes(op: BlockTileOp) -> tuple[str, str] | None:
 def _update(op: TiledAtomicRmwOp, threads: Threads) -> None:
     tile, held = _tile(op.value), elements(threads, threads.registers(op.value))
     coordinates = [threads.of(index) for index in op.indices]
-    window = Window.at(threads, _array(op.base, threads), coordinates, tile.layout.shape, tile.bits, None)
+    window = Window.at(threads, array_at(threads, op.base), coordinates, tile.layout.shape, tile.bits, None)
 
     def build() -> None:
         own = Coordinates(threads, tile.layout)
@@ -275,7 +269,7 @@ def _update_number(op: AtomicRmwOp | AtomicCasOp, threads: Threads) -> None:
     kind = op.old.type
     slot = threads.at_shared(threads.memory.place(ONE_WORD, "the old value of an atomic update"))
     places = [threads.of(index) for index in op.indices]
-    array = _array(op.base, threads)
+    array = array_at(threads, op.base)
     pointer = Window(threads, array, tuple(places), (False,) * len(places), _bits(kind)).pointer(places)
     first = threads.compare(threads.thread, "eq", 0)
     chosen = first if op.mask is None else threads.compute(arith.AndIOp, first, threads.of(op.mask))

@@ -35,7 +35,7 @@ from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.transforms.to_llvm.tiles.exchanges import SHUFFLED, shuffled
 from tileas_xdsl.transforms.to_llvm.tiles.global_memory import Coordinates
 from tileas_xdsl.transforms.to_llvm.tiles.packing import elements, packed
-from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, lower, refusal, rule
+from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
 from tileas_xdsl.transforms.to_llvm.tiles.values import Registers, SharedTile
 
 # Where elements stay --------------------------------------------------------------------------------------------------
@@ -270,7 +270,7 @@ def _yielded(block: Block, values: Sequence[SSAValue], threads: Threads) -> list
         threads.give(argument, value if tile is None else Registers(tile, (value,)))
     *body, last = block.ops
     for inner in body:
-        lower(inner, threads)
+        threads.lower(inner)
     return [
         threads.of(each) if tile_of(each.type) is None else threads.registers(each).values[0] for each in last.operands
     ]

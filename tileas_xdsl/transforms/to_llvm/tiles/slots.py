@@ -137,7 +137,7 @@ def storage(op: AllocTensorOp, threads: Threads) -> Slots:
 
 def viewed(op: ViewOp, threads: Threads) -> SharedTile:
     """The tile in the slot that a view names."""
-    slots, tile = threads.lowered[op.source], tile_of(op.result.type)
+    slots, tile = threads.forms[op.source], tile_of(op.result.type)
     assert isinstance(slots, Slots)
     assert tile is not None
     number = threads.result(arith.IndexCastOp(threads.of(op.indices[0]), i32))

@@ -12,7 +12,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.ages import Ages
 from tileas_xdsl.dialects.upstream import pointer_type
-from tileas_xdsl.transforms.to_llvm.building import Building
+from tileas_xdsl.transforms.to_llvm.building import Structured
 from tileas_xdsl.transforms.to_llvm.rule_table import RuleTable
 from tileas_xdsl.transforms.to_llvm.tiles.accumulators import put_together, taken_apart
 from tileas_xdsl.transforms.to_llvm.tiles.shared_memory import SharedMemory
@@ -20,7 +20,6 @@ from tileas_xdsl.transforms.to_llvm.tiles.teams import Team
 from tileas_xdsl.transforms.to_llvm.tiles.values import (
     SHARED,
     Accumulators,
-    Array,
     Lowered,
     Plain,
     Registers,
@@ -37,7 +36,7 @@ rule, refusal = TABLE.rule, TABLE.refusal
 
 
 @dataclass
-class Threads(Building):
+class Threads(Structured[Lowered]):
     """One function under way, as each of its threads runs it."""
 
     memory: SharedMemory
@@ -50,9 +49,6 @@ class Threads(Building):
     """The threads that run what is built now."""
     shared: SSAValue = field(init=False)
     """A pointer to the first byte of shared memory."""
-    arrays: dict[SSAValue, Array] = field(default_factory=dict[SSAValue, Array])
-    """What is known of arrays, of those that are arguments from the start on."""
-    lowered: dict[SSAValue, Lowered] = field(default_factory=dict[SSAValue, Lowered])
 
     # Who runs it ------------------------------------------------------------------------------------------------------
 
@@ -106,13 +102,13 @@ class Threads(Building):
 
     def of(self, value: SSAValue) -> SSAValue:
         """What stands for a number or an array."""
-        found = self.lowered[value]
+        found = self.forms[value]
         assert isinstance(found, Plain)
         return found.value
 
     def registers(self, value: SSAValue) -> Registers:
         """What stands for a tile in registers; nothing writes them any more."""
-        found = self.lowered[value]
+        found = self.forms[value]
         if isinstance(found, Accumulators):
             return taken_apart(self.result, found)
         assert isinstance(found, Registers)
@@ -120,48 +116,39 @@ class Threads(Building):
 
     def accumulators(self, value: SSAValue) -> Accumulators:
         """What stands for a tile that wgmma adds to."""
-        return put_together(self.result, self.lowered[value])
+        return put_together(self.result, self.forms[value])
 
     def parts(self, value: SSAValue) -> Sequence[SSAValue]:
         """The SSA values that stand for a value, of the types that `types_for` gives."""
-        found = self.lowered[value]
+        found = self.forms[value]
         if isinstance(found, Registers) and accumulator_types(found.tile):
             found = put_together(self.result, found)
         return values_of(found)
 
     def tile(self, value: SSAValue) -> SharedTile:
         """What stands for a tile in shared memory."""
-        found = self.lowered[value]
+        found = self.forms[value]
         assert isinstance(found, SharedTile)
         return found
 
     def give(self, result: SSAValue, lowered: Lowered | SSAValue) -> None:
         """`lowered` stands for `result` from now on."""
         found = Plain(lowered) if isinstance(lowered, SSAValue) else lowered
-        self.lowered[result] = found
+        self.forms[result] = found
         if isinstance(found, Plain) and found.value.name_hint is None:
             found.value.name_hint = result.name_hint
 
-    def bind(self, values: Sequence[SSAValue], found: Sequence[SSAValue]) -> None:
-        """Values before the lowering, and the SSA values that stand for them, one behind the other."""
-        start = 0
-        for value in values:
-            count = len(types_for(value.type) or ())
-            self.lowered[value] = lowered_as(value.type, found[start : start + count])
-            for each in found[start : start + count]:
-                each.name_hint = value.name_hint
-            start += count
+    @staticmethod
+    def types_for(type_: Attribute) -> Sequence[Attribute] | None:
+        return types_for(type_)
 
+    def form_of(self, type_: Attribute, parts: Sequence[SSAValue]) -> Lowered:
+        return lowered_as(type_, parts)
 
-def lower(op: Operation, threads: Threads) -> None:
-    """Build what stands for an op."""
-    with threads.standing_for(op):
-        RULES[type(op)](op, threads)
-
-
-def all_types(values: Sequence[SSAValue]) -> list[Attribute]:
-    """The types of all SSA values that stand for `values`."""
-    return [type_ for value in values for type_ in types_for(value.type) or ()]
+    def lower(self, op: Operation) -> None:
+        """Build what stands for an op."""
+        with self.standing_for(op):
+            RULES[type(op)](op, self)
 
 
 def shared_pointer() -> llvm.LLVMPointerType:

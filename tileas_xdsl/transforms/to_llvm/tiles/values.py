@@ -99,6 +99,8 @@ class Plain:
     """A value that is the same in tile code and in threads."""
 
     value: SSAValue
+    array: Array | None = None
+    """What is known of it from the start on, if it is an array that is an argument."""
 
 
 @dataclass(frozen=True)
