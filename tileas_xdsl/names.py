@@ -88,6 +88,7 @@ PASSES: dict[str, tuple[str, str]] = {
     "tileas-materialize-async": ("tileas.materialize_async", "MaterializeAsyncPass"),
     "tileas-materialize-convert-layout": ("tileas.materialize_convert_layout", "MaterializeConvertLayoutPass"),
     "tileas-materialize-schedule": ("tileas.materialize_schedule", "MaterializeSchedulePass"),
+    "tileas-plan-cta": ("tileas.plan_cta", "PlanCtaPass"),
     "tileas-optimize-pipeline-region": ("tileas.optimize_pipeline_region", "OptimizePipelineRegionPass"),
     "tileas-prepare-for-scheduling": ("tileas.prepare_for_scheduling", "PrepareForSchedulingPass"),
     "tileas-generate-schedule": ("tileas.generate_schedule", "GenerateSchedulePass"),

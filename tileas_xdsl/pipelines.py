@@ -115,7 +115,7 @@ FAMILY = (
     FamilyPass("tileas-remove-dead-work", PIPELINED),
     FamilyPass("propagate-execution-unit", PIPELINED),
     FamilyPass("optimize-execution-unit-mapping", PIPELINED),
-    FamilyPass("tileas-plan-cta"),
+    FamilyPass("tileas-plan-cta", ALWAYS, (("num_ctas", "num_ctas"),), "has_clusters"),
     FamilyPass("tileas-resolve-agent-boundary"),
     FamilyPass("tileas-slicing"),
     FamilyPass("sink-negf-through-shapes"),
@@ -254,7 +254,6 @@ DEMANDS = (
     Demand("pipeline_strategy", "tileas-materialize-schedule", "warp-specialize"),
     Demand("pipeline_strategy", "tileas-unspecialized-pipeline", "unspecialize"),
     Demand("enable_random_delay", None),
-    Demand("num_ctas", "tileas-plan-cta"),
     Demand("index_bitwidth", None),
     Demand("opt_level", None),
     Demand("v2_opt_level", None),
@@ -344,6 +343,11 @@ class TileIRPass(ChoosingPass):
     )
     remarks: bool = field(default=False, metadata={"help": "remark on each barrier and fence what it orders"})
     enable_random_delay: bool = field(default=False, metadata={"help": "enable random delay"})
+
+    @property
+    def has_clusters(self) -> bool:
+        """Whether blocks form clusters."""
+        return self.num_ctas > 1
 
     @property
     def use_aus(self) -> bool:

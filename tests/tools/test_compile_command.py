@@ -156,7 +156,6 @@ def test_an_unknown_target_is_refused(tmp_path: Path, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("option", "needed"),
     [
-        (("--num-ctas", "2"), "num-ctas=2 needs the pass tileas-plan-cta, which does not exist yet"),
         (("--opt-level", "3"), "opt-level=3 is read by no pass yet"),
         (("--v2-opt-level", "1"), "v2-opt-level=1 is read by no pass yet"),
         (("--index-bitwidth", "64"), "index-bitwidth=64 is read by no pass yet"),

@@ -40,6 +40,7 @@ BESIDE_TILES = frozenset(
     {
         *(f"nvvm.mbarrier.{step}" for step in ("init", "arrive", "arrive.expect_tx", "test.wait", "try_wait.parity")),
         *("nvvm.cp.async.mbarrier.arrive", "nvvm.fence.mbarrier.init", "nvvm.fence.proxy"),
+        *("nvvm.cluster.arrive", "nvvm.cluster.wait", "nvvm.mapa"),
         *("nvvm.barrier0", "nvvm.barrier", "nvvm.bar.warp.sync", "nvvm.read.ptx.sreg.tid.x", "nvvm.setmaxregister"),
     }
 )

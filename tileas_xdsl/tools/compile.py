@@ -19,9 +19,9 @@ numbers. A tensor map has 128 bytes and begins at a multiple of 64; where the ke
 maps, the contract has the type, shape, box and swizzle, from which the host makes it. `serialized_products` says why
 products go one by one. Either both files are written or none.
 
-The other options of TileAS' driver, from `--num-ctas` to `--enable-random-delay`, are there with their help, and
-refused with the name of the pass that they need. `--remarks` shows what the passes remark, `--num-warps N` says how
-many warps move a tile.
+`--num-ctas N` lets N blocks form a cluster, which load together what all of them need. The other options of TileAS'
+driver, from `--opt-level` to `--enable-random-delay`, are there with their help, and refused: no pass reads them.
+`--remarks` shows what the passes remark, `--num-warps N` says how many warps move a tile.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--save-temps", metavar="DIR", help="write the program down behind every pass")
     parser.add_argument("--remarks", action="store_true", help="show what the passes remark")
     others = parser.add_argument_group(
-        "options of TileAS' driver", "All but --num-warps are refused: they have no effect."
+        "options of TileAS' driver", "All but --num-warps and --num-ctas are refused: they have no effect."
     )
     for name in OF_THE_DRIVER:
         option, flag = TileIRPass.__dataclass_fields__[name], f"--{name.replace('_', '-')}"
@@ -231,8 +231,8 @@ class Options:
 
     def for_module(self, module: ModuleOp) -> tuple[Options, list[str]]:
         """These options, with what is chosen for machine code of `module` where they ask for nothing; and a line."""
-        others = (self.strategy, self.sub_tiles, self.dynamic_persistent)
-        is_free = others == ("warp-specialize", 1, False) and self._asked.keys() <= {"persistent"}
+        others = (self.strategy, self.sub_tiles, self.dynamic_persistent, self.num_ctas)
+        is_free = others == ("warp-specialize", 1, False, 1) and self._asked.keys() <= {"persistent"}
         found = structure_of(module, self.target) if is_free else None
         if found is None or (self.persistent and found[1].blocks > 1):
             return self, []

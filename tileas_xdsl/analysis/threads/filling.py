@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp
@@ -21,6 +22,16 @@ from tileas_xdsl.targets.engines import Engine
 
 TMA = Engine.TMA
 """What `producer_kind` says where TMA fills it."""
+
+
+MULTICAST = "nv_tileas.multicast"
+"""The attribute of a load, or of a copy by TMA, that says how many blocks of a cluster share it."""
+
+
+def multicast_of(op: Operation) -> int:
+    """How many blocks share what an op copies; 1 where it is for its own block alone."""
+    said = op.attributes.get(MULTICAST)
+    return said.value.data if isinstance(said, IntegerAttr) else 1
 
 
 def is_by_tma(op: Operation) -> bool:

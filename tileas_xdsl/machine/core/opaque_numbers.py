@@ -116,6 +116,8 @@ def _place_of(term: tuple[Atom, int]) -> tuple[object, ...]:
 
 
 NO_FORM = SumOfIds()
+COORDINATE_BITS = 32
+"""Of a coordinate of TMA, and of an extent of the grid (PTX ISA, "cp.async.bulk.tensor")."""
 
 
 class OpaqueNumber(int):
@@ -249,7 +251,7 @@ def _regular(step: Step, rule: moving.Rule, operands: Sequence[Any]) -> SumOfIds
         return forms[0].plus(forms[1])
     if rule is moving.subtracted:
         return forms[0].plus(forms[1], -1)
-    if rule is moving.unchanged or (rule is moving.narrowed and not _is_narrower(step.op)):
+    if rule is moving.unchanged or (rule is moving.narrowed and _keeps_distances(step.op)):
         return forms[0]
     if rule is moving.extended_by_zeros:
         return forms[0] if int(operands[0]) >= 0 and all(factor > 0 for _, factor in forms[0].terms) else None
@@ -261,9 +263,13 @@ def _regular(step: Step, rule: moving.Rule, operands: Sequence[Any]) -> SumOfIds
     return None
 
 
-def _is_narrower(op: Operation) -> bool:
-    """Whether a conversion between integers leaves bits out."""
-    return bit_width(op.results[0].type) < bit_width(op.operands[0].type)
+def _keeps_distances(op: Operation) -> bool:
+    """
+    Whether a conversion between integers keeps how far apart numbers are. Where it leaves bits out but those of a
+    coordinate, numbers that wrap around are farther apart than anything that lies at a place between them.
+    """
+    width = bit_width(op.results[0].type)
+    return width >= bit_width(op.operands[0].type) or width >= COORDINATE_BITS
 
 
 def _has_constant(op: Operation) -> bool:

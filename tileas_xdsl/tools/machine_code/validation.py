@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, prod
 from typing import Any, cast
 
 import numpy as np
@@ -30,6 +30,7 @@ from tileas_xdsl.backend.launch import PERSISTENT
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Report, Verdict
 from tileas_xdsl.machine.arguments import ArgumentError, argument_names, find_function, public_functions
+from tileas_xdsl.machine.core.threads.cluster_calls import stated_cluster_shape
 from tileas_xdsl.machine.core.values import element_type
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.machine.running import Outcome, run
@@ -141,11 +142,12 @@ _DEFECT = "this is a defect of tileas; please report it with the file"
 def _compare(tiles: ModuleOp, threads: ModuleOp, found: Worth, seconds: float) -> None:
     """Run both levels at each of the trip counts, for as long as there is time."""
     function, body = find_function(tiles, found.kernel)
-    is_persistent = PERSISTENT in find_function(threads, found.kernel)[0].attributes
+    kernel, _ = find_function(threads, found.kernel)
+    is_persistent = PERSISTENT in kernel.attributes
     end = time.process_time() + seconds
     for trips in TRIPS if has_trips(body) else TRIPS[:1]:
         given = made_up(body, trips, extent=EXTENT_OF_MANY if is_persistent else EXTENT)
-        programs = _programs(function, body, given) if is_persistent else None
+        programs = _programs(function, body, given) if is_persistent else _of_cluster(kernel)
         outcomes: list[Outcome] = []
         for level in (tiles, threads):
             left = end - time.process_time()
@@ -166,6 +168,12 @@ def _compare(tiles: ModuleOp, threads: ModuleOp, found: Worth, seconds: float) -
         if not computed.finished:
             return
         found.compared += (trips,)
+
+
+def _of_cluster(kernel: Operation) -> list[int] | None:
+    """How many programs the blocks of a cluster compute, which the machine runs together; None for a single block."""
+    shape = stated_cluster_shape(kernel)
+    return list(shape) if shape is not None and prod(shape) > 1 else None
 
 
 def _programs(function: Operation, body: Region, given: Mapping[str, Any]) -> list[int]:

@@ -22,6 +22,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from tileas_xdsl.analysis.threads.filling import multicast_of
 from tileas_xdsl.diagnostics import Diagnostic, Severity, rewrite_each
 from tileas_xdsl.dialects.nv_tileas.tma import MakeTiledTmaDescOp, TiledTmaLoadOp, TiledTmaStoreOp
 from tileas_xdsl.dialects.nv_tileas.types import TmaDescriptorType
@@ -84,7 +85,7 @@ def _map(descriptor: MakeTiledTmaDescOp) -> TensorMap:
 def _map_of_copy(copy: Operation, array: Attribute) -> TensorMap | None:
     match copy:
         case TiledTmaLoadOp():
-            return map_of(array, copy.destination.type)
+            return map_of(array, copy.destination.type, multicast_of(copy))
         case TiledTmaStoreOp():
             return map_of(array, copy.source.type, copy.parts)
         case _:

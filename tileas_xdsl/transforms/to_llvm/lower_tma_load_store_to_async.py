@@ -43,7 +43,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.threads.accesses import is_written
-from tileas_xdsl.analysis.threads.filling import filled_with, is_by_tma
+from tileas_xdsl.analysis.threads.filling import MULTICAST, filled_with, is_by_tma, multicast_of
 from tileas_xdsl.analysis.threads.teams import warpgroups_with_rows
 from tileas_xdsl.analysis.threads.tiles import tile_of
 from tileas_xdsl.diagnostics import Diagnostic, Severity, rewrite_each
@@ -138,7 +138,8 @@ def _stores(function: KernelFunction) -> Iterator[TiledStoreOp]:
 
 def _copies(function: KernelFunction) -> Iterator[TensorCopy]:
     for filler, number, load in _loads(function):
-        yield TensorCopy(load, map_of(load.base.type, load.value.type), filler.body.block.args[number])
+        map_ = map_of(load.base.type, load.value.type, multicast_of(load))
+        yield TensorCopy(load, map_, filler.body.block.args[number])
     for store in _stores(function):
         parts = warpgroups_with_rows(store)
         yield TensorCopy(store, map_of(store.base.type, store.value.type, parts), None, parts)
@@ -252,6 +253,8 @@ def _load(copy: TensorCopy, descriptor: MakeTiledTmaDescOp) -> None:
         descriptor.atom,
         properties={"tmaIdx": descriptor.tma_idx, "tx_count": bytes_},
     )
+    if MULTICAST in load.attributes:
+        made.attributes[MULTICAST] = load.attributes[MULTICAST]
     Rewriter.insert_op(place(made, load.location), InsertPoint.before(load))
     load.value.replace_all_uses_with(slot)
     Rewriter.erase_op(load)

@@ -19,7 +19,7 @@ from xdsl.dialects import func
 from xdsl.ir import Operation
 
 from tileas_xdsl.analysis.pipeline_root import PipelineRoot, PipelineRoots
-from tileas_xdsl.analysis.threads.filling import is_by_tma
+from tileas_xdsl.analysis.threads.filling import copies_into, is_by_tma, multicast_of
 from tileas_xdsl.analysis.threads.liveness import uses_of
 from tileas_xdsl.analysis.threads.products import factors_of, is_in_tensor_memory, reads_shared_memory
 from tileas_xdsl.analysis.threads.rings import Rings
@@ -39,6 +39,11 @@ class RingAccess:
     """Whether the tensor core reads them itself."""
     returns: Mapping[AsyncDotOp, Sequence[ConsumerReadOp]] | None = None
     """By product: the reads whose slots it gives back. None where those who read the slots give them back."""
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks fill them together, each those of all."""
+        return max((multicast_of(copy) for filler in self.fillers for copy in copies_into(filler)), default=1)
 
     @property
     def is_by_tma(self) -> bool:

@@ -22,7 +22,9 @@ from tileas_xdsl.transforms.to_llvm.pipelines.rings import (
     drop_where_all_meet_later,
     init_barriers,
     make_rings,
+    meet_in_cluster,
     pipelines_in,
+    shares_slots,
     tiles_of,
 )
 from tileas_xdsl.transforms.to_llvm.pipelines.state import REFUSALS, RULES, PipelineCode, is_of_pipeline
@@ -141,6 +143,11 @@ def lowered(function: func.FuncOp, target: str, taken: set[str]) -> tuple[func.F
         beginning = init_barriers(code)
     first = code.first
     code.lower_body(function.body.block)
+    end = block.last_op
+    if shares_slots(code) and end is not None:
+        end.detach()
+        meet_in_cluster(code)
+        code.insert(end)
     if beginning is not None and first is not None:
         drop_where_all_meet_later(beginning, first)
     made = func.FuncOp(

@@ -36,7 +36,7 @@ from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp
 from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaLoadOp
 from tileas_xdsl.dialects.nv_tileas.tokens import CreateNoneOp
 from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType
-from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op
+from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op, ClusterArriveOp, ClusterWaitOp
 from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncMBarrierArriveOp
 from tileas_xdsl.dialects.nvvm.fence import FenceMbarrierInitOp
 from tileas_xdsl.dialects.nvvm.mbarrier import (
@@ -127,8 +127,11 @@ def _slots(code: PipelineCode, op: CreatePipelineOp, kind: Attribute) -> SSAValu
     return slots
 
 
-def init_barriers(code: PipelineCode) -> Barrier0Op:
-    """The first thread makes the barriers, and all others wait for it, at the op that is returned."""
+def init_barriers(code: PipelineCode) -> Barrier0Op | None:
+    """
+    The first thread makes the barriers, and all others wait for it, at the op that is returned; None where those of all
+    blocks of a cluster do.
+    """
 
     def build() -> None:
         for ring in code.rings.values():
@@ -140,11 +143,28 @@ def init_barriers(code: PipelineCode) -> Barrier0Op:
             code.insert(FenceMbarrierInitOp())
 
     code.by_first_thread(build)
+    if shares_slots(code):
+        meet_in_cluster(code)
+        return None
     return code.insert(Barrier0Op())
 
 
+def shares_slots(code: PipelineCode) -> bool:
+    """Whether blocks of a cluster fill slots of each other."""
+    return any(ring.access.blocks > 1 for ring in code.rings.values())
+
+
+def meet_in_cluster(code: PipelineCode) -> None:
+    """
+    All threads of the blocks of a cluster wait for each other: at the beginning, since a peer arrives at barriers that
+    have to be made; at the end, since none may be gone whose shared memory a peer still reaches.
+    """
+    code.insert(ClusterArriveOp())
+    code.insert(ClusterWaitOp())
+
+
 def _init_ring(code: PipelineCode, ring: Ring) -> None:
-    for start, arrivals in ((ring.full, ring.arrivals.full), (ring.empty, ring.arrivals.empty)):
+    for start, arrivals in ((ring.full, ring.arrivals.full), (ring.empty, ring.arrivals.empty * ring.access.blocks)):
         count = code.number(arrivals)
         for slot in range(ring.depth):
             barrier = code.shifted(ring.barriers, start + BARRIER_BYTES * slot)

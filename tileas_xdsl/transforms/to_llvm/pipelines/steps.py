@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from tileas_xdsl.analysis.threads.filling import (
+    MULTICAST,
     copies_into,
     filled_with,
     is_by_loads,
@@ -46,6 +47,8 @@ from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, CopyOp, View
 from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaLoadOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.dialects.nv_tileas.types import is_ownership_token
+from tileas_xdsl.dialects.nvvm.attributes import MemScope
+from tileas_xdsl.dialects.nvvm.barrier import MapaOp
 from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncMBarrierArriveOp
 from tileas_xdsl.dialects.nvvm.mbarrier import (
     MBarrierArriveExpectTxOp,
@@ -140,9 +143,19 @@ def _release(op: ConsumerReleaseOp, code: PipelineCode) -> None:
         if ring.access.returns is not None:
             continue
         (slot,) = code.parts(token)
-        code.insert(MBarrierArriveOp(_barrier(code, ring.barriers, ring.empty, slot)))
+        _give_back(code, _barrier(code, ring.barriers, ring.empty, slot), ring.access.blocks)
     for result in op.results:
         code.give(result, code.parts(op.tokens[0]))
+
+
+def _give_back(code: PipelineCode, barrier: SSAValue, blocks: int) -> None:
+    """Arrive at the barrier of an empty slot: in all blocks that write there, for each waits for all that read."""
+    if blocks == 1:
+        code.insert(MBarrierArriveOp(barrier))
+        return
+    for rank in range(blocks):
+        peer = code.result(MapaOp(barrier, code.number(rank)))
+        code.insert(MBarrierArriveOp(peer, scope=MemScope.CLUSTER))
 
 
 @rule(AsyncDotOp)
@@ -224,7 +237,10 @@ def _counted(op: TiledTmaLoadOp, code: PipelineCode, full: SSAValue) -> TiledTma
     properties = {name: op.properties[name] for name in KEPT if name in op.properties}
     places = code.all_parts(op.coords)
     descriptor, destination = code.of(op.descriptor), code.of(op.destination)
-    return TiledTmaLoadOp(descriptor, destination, places, op.atom, barrier=full, properties=properties)
+    made = TiledTmaLoadOp(descriptor, destination, places, op.atom, barrier=full, properties=properties)
+    if MULTICAST in op.attributes:
+        made.attributes[MULTICAST] = op.attributes[MULTICAST]
+    return made
 
 
 def _fill_by_stores(op: ProduceOp, code: PipelineCode, tiles: Sequence[SSAValue]) -> None:

@@ -21,7 +21,7 @@ from tileas_xdsl.analysis.threads.places import place_of
 from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
 from tileas_xdsl.dialects.nv_tileas.layout import element_bits
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, ViewOp
-from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op, BarrierOp, SyncWarpOp
+from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op, BarrierOp, ClusterArriveOp, ClusterWaitOp, MapaOp, SyncWarpOp
 from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncMBarrierArriveOp
 from tileas_xdsl.dialects.nvvm.fence import FenceMbarrierInitOp, FenceProxyOp
 from tileas_xdsl.dialects.nvvm.mbarrier import (
@@ -156,7 +156,7 @@ def is_storage(value: SSAValue) -> bool:
 rule(
     *(MBarrierInitOp, MBarrierArriveOp, MBarrierArriveExpectTxOp, MBarrierTestWaitOp, MBarrierTryWaitParityOp),
     *(CpAsyncMBarrierArriveOp, FenceMbarrierInitOp, SetMaxRegisterOp, ThreadIdXOp, llvm.GEPOp, BarrierOp, SyncWarpOp),
-    *(Tcgen05CommitOp, Tcgen05FenceOp),
+    *(Tcgen05CommitOp, Tcgen05FenceOp, ClusterArriveOp, ClusterWaitOp, MapaOp),
 )(same)
 
 

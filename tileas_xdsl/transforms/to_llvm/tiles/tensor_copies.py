@@ -22,10 +22,11 @@ from collections.abc import Callable, Iterator
 from typing import cast
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntAttr, MemRefType, NoneAttr, StridedLayoutAttr, i32
+from xdsl.dialects.builtin import IntAttr, MemRefType, NoneAttr, StridedLayoutAttr, i16, i32
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
+from tileas_xdsl.analysis.threads.filling import multicast_of
 from tileas_xdsl.analysis.threads.stores import is_last, stores_behind, waits_at_once
 from tileas_xdsl.analysis.threads.tiles import tile_of
 from tileas_xdsl.dialects.extensions.llvm import AddrSpaceCastOp
@@ -41,6 +42,7 @@ from tileas_xdsl.dialects.nvvm.bulk import (
     CpAsyncBulkTensorSharedCTAToGlobalOp,
     CpAsyncBulkWaitGroupOp,
 )
+from tileas_xdsl.dialects.nvvm.registers import ClusterIdOp
 from tileas_xdsl.dialects.tensor_maps import TensorMap, TensorMapError, tensor_map_of
 from tileas_xdsl.dialects.tiles.functions import KernelFunction
 from tileas_xdsl.dialects.upstream import pointer_type
@@ -123,9 +125,12 @@ def by_first_thread(threads: Threads, build: Callable[[], None], parts: int = 1)
 @rule(TiledTmaLoadOp)
 def _load(op: TiledTmaLoadOp, threads: Threads) -> None:
     pointer, barrier = threads.of(op.descriptor), threads.of(op.barrier[0])
+    blocks = multicast_of(op)
+    mask = threads.number((1 << blocks) - 1, i16) if blocks > 1 else None
     for slot, coordinates in _boxes(threads, op, threads.tile(op.destination)):
         target = threads.result(AddrSpaceCastOp.create(operands=[slot], result_types=[pointer_type(CLUSTER_SPACE)]))
-        threads.insert(CpAsyncBulkTensorGlobalToSharedClusterOp(target, pointer, barrier, coordinates))
+        copy = CpAsyncBulkTensorGlobalToSharedClusterOp(target, pointer, barrier, coordinates, multicast_mask=mask)
+        threads.insert(copy)
     threads.give(op.done, Nothing())
 
 
@@ -162,13 +167,16 @@ def await_stores(op: AsyncWaitOp, threads: Threads) -> None:
 def _boxes(
     threads: Threads, copy: TiledTmaLoadOp | TiledTmaStoreOp, held: SharedTile
 ) -> Iterator[tuple[SSAValue, list[SSAValue]]]:
-    """Where each copy of a box lies in shared memory, and its place in the array; PTX has the innermost first."""
+    """
+    Where each copy of a box lies in shared memory, and its place in the array; PTX has the innermost first. Of a tile
+    that several blocks load together each takes the rows of its rank.
+    """
     map_, shape, repeats = described_by(copy.descriptor), held.tile.layout.shape, held.tile.repeats
     assert map_ is not None
     starts = [threads.result(arith.IndexCastOp(threads.of(start), i32)) for start in copy.coords]
-    pointer, parts = held.pointer, copy.parts if isinstance(copy, TiledTmaStoreOp) else 1
+    pointer, parts = held.pointer, copy.parts if isinstance(copy, TiledTmaStoreOp) else multicast_of(copy)
     if parts > 1:
-        part = threads.compute(arith.DivUIOp, threads.thread, threads.team.warps.threads // parts)
+        part = _own_part(threads, copy, parts)
         pointer = threads.shifted(pointer, threads.compute(arith.MuliOp, part, map_.box_bytes))
         starts[-2] = threads.compute(arith.AddiOp, starts[-2], threads.compute(arith.MuliOp, part, map_.box[-2]))
     for number in range(shape[-1] // map_.box[-1]):
@@ -176,6 +184,15 @@ def _boxes(
         for behind in repeats:
             distance = number * parts * len(repeats) * map_.box_bytes + behind
             yield threads.shifted(pointer, distance), [across, *reversed(starts[:-1])]
+
+
+def _own_part(threads: Threads, copy: TiledTmaLoadOp | TiledTmaStoreOp, parts: int) -> SSAValue:
+    """Which part of the rows is copied here: of a store that of the warpgroup, of a load that of the block."""
+    if isinstance(copy, TiledTmaStoreOp):
+        return threads.compute(arith.DivUIOp, threads.thread, threads.team.warps.threads // parts)
+    rank = threads.once("rank", lambda: threads.result(ClusterIdOp()))
+    assert rank is not None
+    return rank
 
 
 # Refusals -------------------------------------------------------------------------------------------------------------
@@ -199,7 +216,7 @@ def _no_load(op: TiledTmaLoadOp) -> tuple[str, str] | None:
         return "copies by TMA, and names no mbarrier that counts its bytes", "run convert-pipeline-to-nvvm before"
     if op.done.first_use is not None:
         return "is waited for by its token, and its bytes are counted at the barrier of the slot", "leave the wait out"
-    return _no_map(op, op.destination.type)
+    return _no_map(op, op.destination.type, multicast_of(op))
 
 
 def _no_map(op: TiledTmaLoadOp | TiledTmaStoreOp, copied: Attribute, parts: int = 1) -> tuple[str, str] | None:
