@@ -8,10 +8,12 @@ from tests.support.corpora import each
 from tests.support.ir import parse, run_passes
 from tests.support.scheduled_kernels import KERNELS, Kernel
 from tests.support.thread_kernels import assert_computes
+from tests.support.threads_and_tiles import RIGHT, compared, lowered
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
+from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncOp
 
 PASS = "tileas-stage-plain-tiles"
 BUILT = [kernel for kernel in KERNELS if kernel.name != "block_scaled_gemm"]
@@ -70,3 +72,31 @@ def test_loads_that_stay_synchronous_keep_their_tiles() -> None:
     }"""
     before = str(parse(text))
     assert str(run_passes(parse(text), PASS)) == before
+
+
+NARROW = """
+#smem = #nv_tileas.layout<smem>
+func.func @f(%p: memref<?x?xi8>, %c: memref<?x?xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant dense<0.0> : tensor<32x8xf32>
+  %r = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<32x8xf32>) {
+    %s = nv_tileaa.tiled_load %p[%c0, %k] : (memref<?x?xi8>, index, index) -> tensor<32x1xi8, #smem>
+    %held = nv_tileas.convert_layout %s : (tensor<32x1xi8, #smem>) -> tensor<32x1xi8>
+    %wide = arith.sitofp %held : tensor<32x1xi8> to tensor<32x1xf32>
+    %all = nv_tileaa.broadcast %wide : (tensor<32x1xf32>) -> tensor<32x8xf32>
+    %sum = arith.addf %acc, %all : tensor<32x8xf32>
+    scf.yield %sum : tensor<32x8xf32>
+  }
+  nv_tileaa.tiled_store %c[%c0, %c0], %r : (memref<?x?xf32>, tensor<32x8xf32>, index, index) -> ()
+  func.return
+}
+"""
+
+
+@pytest.mark.parametrize("variant", ["sm_80 unspecialize", "sm_80 none", "sm_90a warp-specialize"])
+def test_rows_too_narrow_for_copies_go_through_registers(variant: str) -> None:
+    """A row has one byte, and cp.async copies four; a slot, and a tile of its own, are filled by stores then."""
+    threads = lowered(NARROW, variant)
+    assert not any(isinstance(op, CpAsyncOp) for op in threads.walk())
+    assert compared(NARROW, threads, (0, 1, 3, 6), 32) == RIGHT
