@@ -46,6 +46,11 @@ def hands_on(op: Operation) -> bool:
     return isinstance(op, scf.YieldOp)
 
 
+def yielding(values: Iterable[SSAValue]) -> Operation:
+    """What hands `values` to the op around."""
+    return scf.YieldOp(*values)
+
+
 def handed_on_by(terminator: Operation) -> Sequence[SSAValue]:
     """The operands that `terminator` hands on: all but the condition of a `while` loop."""
     return terminator.operands[1 if isinstance(terminator, scf.ConditionOp) else 0 :]

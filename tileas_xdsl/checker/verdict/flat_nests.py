@@ -46,7 +46,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.induction import constant_integer
-from tileas_xdsl.analysis.value_flow import behind_captures
+from tileas_xdsl.analysis.value_flow import behind_captures, yielding
 from tileas_xdsl.checker.decisions.origins import Origin, origin_of
 from tileas_xdsl.interfaces import AgentLikeOpInterface, end_of
 from tileas_xdsl.machine.arguments import argument_at, find_function
@@ -159,7 +159,7 @@ def _only_counting(product: _Product) -> scf.ForOp:
     """Such a loop, made at the end of each tile."""
     kind = cast("NumberType", product.count.type)
     zero, one = (arith.ConstantOp(IntegerAttr(number, kind)) for number in (0, 1))
-    loop = scf.ForOp(zero, product.count, one, [], Region(Block([scf.YieldOp()], arg_types=[kind])))
+    loop = scf.ForOp(zero, product.count, one, [], Region(Block([yielding(())], arg_types=[kind])))
     Rewriter.insert_op([zero, one, loop], InsertPoint.before(end_of(product.tiles.body.block)))
     return loop
 

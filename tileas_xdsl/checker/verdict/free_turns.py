@@ -28,8 +28,10 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import is_side_effect_free
 
-from tileas_xdsl.analysis.value_flow import handed_by, names_behind
+from tileas_xdsl.analysis.value_flow import handed_by, names_behind, yielding
+from tileas_xdsl.interfaces import end_of
 from tileas_xdsl.machine.arguments import argument_names, find_function
+from tileas_xdsl.machine.core.code import bound
 
 READS = frozenset({"llvm.load", "memref.load", "vector.load", "nv_tileaa.load", "nv_tileaa.tiled_load"})
 """Ops that read from memory what their operands lead to, and do nothing else."""
@@ -184,7 +186,7 @@ def _count(loop: scf.WhileOp, turns: SSAValue) -> None:
     end = InsertPoint.at_end(body)
     handed = _copied(loop.before_region.block, body.args[1:], end)
     given = _copied(loop.after_region.block, handed[1:], end)
-    Rewriter.insert_op(scf.YieldOp(*given), end)
+    Rewriter.insert_op(yielding(given), end)
     counting = scf.ForOp(zero.result, turns, one.result, loop.arguments, Region(body))
     counting.location = loop.location
     Rewriter.insert_op([zero, one, counting], InsertPoint.before(loop))
@@ -194,9 +196,8 @@ def _count(loop: scf.WhileOp, turns: SSAValue) -> None:
 
 def _copied(block: Block, arguments: Sequence[SSAValue], place: InsertPoint) -> list[SSAValue]:
     """Copy the ops of a block, for these arguments; what its terminator is given."""
-    values: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
-    last = block.last_op
-    assert last is not None
+    values: dict[SSAValue, SSAValue] = bound(block, arguments)
+    last = end_of(block)
     for op in block.ops:
         if op is not last:
             Rewriter.insert_op(op.clone(values), place)

@@ -19,13 +19,13 @@ The rewrite says what happens in a block: given the values that enter it, it ret
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith, cf, scf
 from xdsl.ir import Attribute, Block, Operation, SSAValue, Use
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from tileas_xdsl.analysis.value_flow import carried_to
+from tileas_xdsl.analysis.value_flow import carried_to, yielding
 from tileas_xdsl.interfaces import end_of
 
 Body = Callable[[Block, Sequence[SSAValue]], Sequence[SSAValue]]
@@ -41,11 +41,6 @@ def loop_over(first: SSAValue, end: SSAValue, step: SSAValue, ops: Sequence[Oper
     for op in ops:
         op.detach()
     return scf.ForOp(first, end, step, [], ending(ops, arg_types=[first.type]))
-
-
-def yielding(values: Iterable[SSAValue]) -> Operation:
-    """What hands `values` to the op around."""
-    return scf.YieldOp(*values)
 
 
 def ending(ops: Sequence[Operation] = (), *values: SSAValue, arg_types: Sequence[Attribute] = ()) -> Block:

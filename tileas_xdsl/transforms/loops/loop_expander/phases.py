@@ -23,6 +23,7 @@ from itertools import groupby
 from xdsl.dialects import arith, scf
 from xdsl.ir import Attribute, Block, SSAValue
 
+from tileas_xdsl.analysis.value_flow import yielding
 from tileas_xdsl.interfaces import end_of
 from tileas_xdsl.scheduling.timetable import Section
 from tileas_xdsl.transforms.loops.loop_expander.hooks import ExpansionHooks, IterationRef, OpCopy
@@ -37,7 +38,6 @@ from tileas_xdsl.transforms.loops.loop_expander.plan import (
 )
 from tileas_xdsl.transforms.loops.loop_expander.scalars import Scalar, Scalars, Site
 from tileas_xdsl.transforms.loops.loop_expander.streams import Stream
-from tileas_xdsl.transforms.rewriting.structure import yielding
 
 History = dict[tuple[Stream, int], SSAValue]
 

@@ -29,6 +29,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.induction import have_equal_bounds
 from tileas_xdsl.analysis.pipeline_root import PipelineRoot, PipelineRoots
+from tileas_xdsl.analysis.value_flow import yielding
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ConsumeOp, ProduceOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import (
@@ -42,7 +43,6 @@ from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, FutureWaitOp, Tok
 from tileas_xdsl.dialects.nv_tileas.types import is_token
 from tileas_xdsl.dialects.tiles.traits import Synchronizes
 from tileas_xdsl.interfaces import FunctionOpInterface, end_of
-from tileas_xdsl.transforms.rewriting.structure import yielding
 from tileas_xdsl.transforms.tileas.materialize_async.plan import NOT_PIPELINABLE, TOKEN_ITER_IDX
 from tileas_xdsl.transforms.tileas.materialize_schedule.warps import NoPartitionError
 
