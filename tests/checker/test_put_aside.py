@@ -16,6 +16,7 @@ import pytest
 
 from tests.checker.nest_programs import nest
 from tests.support.ir import parse
+from tests.support.thread_kernels import threads_of
 from tileas_xdsl.checker.decisions.graph import Graph
 from tileas_xdsl.checker.decisions.prove import Problem, ProofByDecisions, problem_of, prove_all_counts
 from tileas_xdsl.checker.decisions.steered_run import KeepTwin, LoopHead, PutAside, SteeredRun
@@ -26,6 +27,7 @@ from tileas_xdsl.checker.verdict.loop_bounds import bounding_arguments
 from tileas_xdsl.checker.verdict.proving import _steer  # pyright: ignore[reportPrivateUsage]
 from tileas_xdsl.checker.verdict.report import Report
 from tileas_xdsl.machine.arguments import find_function
+from tileas_xdsl.machine.twins import Twins
 
 ROOT = Path(__file__).parents[2]
 EDGES = ROOT / "tests" / "checker" / "edges"
@@ -162,6 +164,22 @@ def proof_and_steps(of: Problem, monkeypatch: pytest.MonkeyPatch) -> tuple[Proof
     with monkeypatch.context() as patch:
         patch.setattr(SteeredRun, "step", step)
         return prove_all_counts(of), steps
+
+
+def test_a_twin_is_no_larger_after_many_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each product adds to the one before, and is of a group that has been waited for: neither keeps the old ones."""
+    copied: list[int] = []
+    original = Twins.of
+
+    def of(self: Twins, thing: Any) -> Any:
+        twin = original(self, thing)
+        copied.append(self.filled)
+        return twin
+
+    monkeypatch.setattr(Twins, "of", of)
+    prove_all_counts(problem(str(threads_of("gemm_64x64x16", "warp-specialize", "sm_90a"))))
+    # A turn leaves an empty group of each of four warps.
+    assert copied[-1] - copied[-9] < 8 * 10
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

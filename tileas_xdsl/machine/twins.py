@@ -27,6 +27,7 @@ from tileas_xdsl.machine.core.agents import Step
 from tileas_xdsl.machine.core.code import Code
 from tileas_xdsl.machine.core.deadline import Deadline
 from tileas_xdsl.machine.core.standings import Continuation
+from tileas_xdsl.machine.core.threads.hardware import PerThread
 from tileas_xdsl.machine.core.values import ElementType, Unknown
 from tileas_xdsl.machine.core.violations import UndecidedError
 from tileas_xdsl.machine.core.what_if import WhatIf
@@ -158,6 +159,11 @@ def _fill_slots(twins: Twins, shell: Any, original: Any, *, names: tuple[str, ..
             object.__setattr__(shell, name, value if value.__class__ in shared else twins.twin(value))
 
 
+def _copy_per_thread(twins: Twins, original: PerThread) -> PerThread:
+    values = twins.twin(original.values)
+    return original if values is original.values else PerThread(values, original.varies)
+
+
 # Containers ----------------------------------------------------------------------------------------------------------
 
 
@@ -270,5 +276,6 @@ WAYS: dict[type[Any], Copy] = {
     CellType: _copy_cell,
     MethodType: _copy_method,
     partial: _copy_partial,
+    PerThread: _copy_per_thread,
 }
-"""How instances of just that class are copied; those of our own classes attribute by attribute."""
+"""How instances of just that class are copied; those of our other classes attribute by attribute."""

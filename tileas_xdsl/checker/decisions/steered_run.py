@@ -285,6 +285,7 @@ class SteeredRun(RecordedRun):
 
     def _put_aside(self, machine: Machine, agent: Agent, op: Operation) -> PutAside | None:
         """A twin of the execution at this question, which will be asked again. What it has done so far it forgets."""
+        self._unsettled.forget_old_groups()
         twins = Twins((Reach, Ahead, DerivedCount))
         for known in (self.opened, self.demands, self.guide):
             twins.known(known, known)

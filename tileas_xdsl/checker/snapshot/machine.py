@@ -53,6 +53,7 @@ def draw_machine(drawing: Drawing) -> None:
     machine = drawing.machine
     if machine.violations or machine.indeterminacies or machine.open_questions:
         raise UnknownStateError("a mistake")
+    drawing.unsettled.shorten_chains(machine, drawing.actors)
     drawing.literal((machine.late_values, machine.late_numbers))
     for ring in machine.part(Rings).made:
         note_turns(drawing, ring)

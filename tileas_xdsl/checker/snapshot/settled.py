@@ -10,12 +10,12 @@ and those that start them; a work concerns the first agent (is it drained?), and
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
-from tileas_xdsl.machine.core.happens_before import Access, Clock, Mind, Proxy
+from tileas_xdsl.machine.core.happens_before import Access, Clock, Mind, Proxy, join
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.synchronization import EndOfAgents, Phase
 from tileas_xdsl.machine.parts.placed_barriers import BarrierLook
@@ -164,6 +164,26 @@ def is_settled_phase(phase: Phase, actors: Iterable[Actor]) -> bool:
     return all(actor.knows_phase(phase) for actor in actors)
 
 
+def _shorten(work: AsyncWork, matter: Container[AsyncWork]) -> None:
+    """Let `work` take over what works before it depend on, where these are over and none of those that `matter`."""
+    mind = work.mind
+    waiting, named = list(mind.works[::-1]), dict[AsyncWork, None]()
+    while waiting:
+        before = waiting.pop()
+        if before in matter or not _is_over(before):
+            named[before] = None
+            continue
+        for space, clock in before.mind.fenced.items():
+            join(mind.fenced.setdefault(space, {}), clock)
+        waiting.extend(before.mind.works[::-1])
+    mind.works = tuple(named)
+
+
+def _is_over(work: AsyncWork) -> bool:
+    """Whether `work` is complete, its issuer knows that, and no barrier tells anybody else."""
+    return work.complete and work.issuer.number in work.observers and not work.phases
+
+
 class Unsettled:
     """Keeps track, from snapshot to snapshot of one execution, of what is not settled, and forgets the rest."""
 
@@ -173,14 +193,37 @@ class Unsettled:
         """(queue, the agent that alone waits for it) -> how many of its oldest groups were settled when last drawn."""
         self._works: list[AsyncWork] = []
         self._seen = 0
+        self._dependent: list[AsyncWork] = []
+        """Works that name, or will name, others before them."""
 
     def works(self, machine: Machine, actors: list[Actor]) -> list[AsyncWork]:
         """The works that are not settled, oldest first."""
-        self._works += machine.works[self._seen :]
+        fresh = machine.works[self._seen :]
         self._seen = len(machine.works)
+        self._works += fresh
+        self._dependent += fresh
         first = [actor for actor in actors if actor.agent is machine.agents[0]]
         self._works = [w for w in self._works if not is_settled(w, actors if self._ends(w) else first)]
         return self._works
+
+    def shorten_chains(self, machine: Machine, actors: list[Actor]) -> None:
+        """
+        Have works forget those before them that do not matter by themselves: they take over what these depend on. Else
+        each product of a chain, which adds to the one before, would keep all of them.
+
+        What the others make known is in the clock of a work from the moment when it is ready.
+        """
+        matter = {*self.works(machine, actors), *machine.works_under_way(), *machine.works_in_histories()}
+        for work in self._dependent:
+            if work.ready:
+                _shorten(work, matter)
+        self._dependent = [work for work in self._dependent if work.mind.works or not work.ready]
+
+    def forget_old_groups(self) -> None:
+        """Have queues forget what is in groups that are news to nobody, as of the last snapshot."""
+        for (queue, _), front in self.fronts.items():
+            for group in queue.groups[:front]:
+                group.works.clear()
 
     def leave_out_the_others(self, machine: Machine) -> None:
         """Have `machine` forget the works that are settled; it must not have issued any since the last snapshot."""

@@ -775,6 +775,7 @@ class Machine:
         self.happened(work.issuer, work.op, "complete", f"{work.label} completes", on=work, iteration=work.iteration)
         for signal in work.signals:
             signal(work)
+        work.signals.clear()
 
     def _forget_what_is_overwritten(self, work: AsyncWork) -> None:
         """Without data nobody computes what `work` writes: what was known of those bytes is UNKNOWN from now on."""
