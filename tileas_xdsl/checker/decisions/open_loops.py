@@ -93,7 +93,7 @@ def open_loops(body: Region, arguments: dict[str, BlockArgument]) -> OpenLoops:
         if isinstance(op, scf.ForOp) and (loop := _open_loop(op, names, loops)) is not None:
             loops[op] = replace(loop, depth=sum(other.is_ancestor(op) for other in loops))
     for count, name in names.items():
-        for use in _deciding(count):
+        for use in deciding_uses(count):
             op = use.operation
             if (op in loops and use.index == UPPER) or any(result in names for result in op.results):
                 continue
@@ -114,7 +114,7 @@ def _counts_from(arguments: Mapping[SSAValue, Term]) -> dict[SSAValue, Term]:
     names = dict(arguments)
     waiting = list(arguments)
     while waiting:
-        for use in _deciding(waiting.pop()):
+        for use in deciding_uses(waiting.pop()):
             count = derived_count(use, names)
             if count is not None:
                 result = use.operation.results[0]
@@ -193,7 +193,7 @@ def _open_loop_around(op: Operation, loops: Mapping[Operation, OpenLoop]) -> scf
     return parent if isinstance(parent, scf.ForOp) else None
 
 
-def _deciding(argument: SSAValue) -> Iterator[Use]:
+def deciding_uses(argument: SSAValue) -> Iterator[Use]:
     """The uses of `argument`, and of what is only it and a constant: those that are not the sum with a constant."""
     stack = [argument]
     while stack:

@@ -91,14 +91,14 @@ def clipped_at_zero(op: object) -> SSAValue | None:
     condition = behind_captures(op.cond).owner
     if not isinstance(condition, arith.CmpiOp):
         return None
-    chosen, asked = origin_of(op.lhs), _at_least(condition)
+    chosen, asked = origin_of(op.lhs), at_least(condition)
     if asked is None or asked[0] is not chosen.root or chosen.is_clipped:
         return None
     # It is chosen from `least` on; from -offset on it is not negative, and there, or just before, it is 0.
     return op.lhs if asked[1] + chosen.offset in (0, 1) else None
 
 
-def _at_least(comparison: arith.CmpiOp) -> tuple[SSAValue, int] | None:
+def at_least(comparison: arith.CmpiOp) -> tuple[SSAValue, int] | None:
     """(root, c) if `comparison` says whether the root is at least c, which is positive."""
     predicate = CMPI_COMPARISON_OPERATIONS[comparison.predicate.value.data]
     for place, name in ((0, predicate), (1, MIRRORED.get(predicate, predicate))):

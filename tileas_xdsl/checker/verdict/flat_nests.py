@@ -136,14 +136,14 @@ def _count_instead(product: _Product) -> None:
     zero = arith.ConstantOp(IntegerAttr(0, kind))
     Rewriter.insert_op(zero, InsertPoint.before(product.tiles))
     Rewriter.insert_op(one, InsertPoint.at_start(steps.body.block))
-    tiles, total = _carrying(product.tiles, zero.result)
+    tiles, total = carrying(product.tiles, zero.result)
     product.op.result.replace_all_uses_with(total)
     Rewriter.erase_op(product.op)
-    steps, counted = _carrying(steps, total)
+    steps, counted = carrying(steps, total)
     step = arith.AddiOp(counted, one)
     Rewriter.insert_op(step, InsertPoint.before(end_of(steps.body.block)))
-    _hand_on(steps, step.result)
-    _hand_on(tiles, steps.results[-1])
+    hand_on(steps, step.result)
+    hand_on(tiles, steps.results[-1])
 
 
 def _steps_of(product: _Product) -> scf.ForOp | None:
@@ -164,7 +164,7 @@ def _only_counting(product: _Product) -> scf.ForOp:
     return loop
 
 
-def _carrying(loop: scf.ForOp, first: SSAValue) -> tuple[scf.ForOp, SSAValue]:
+def carrying(loop: scf.ForOp, first: SSAValue) -> tuple[scf.ForOp, SSAValue]:
     """`loop` with one value more that it carries, and what that is in a turn. What it is in the next is still open."""
     body = loop.detach_region(loop.body)
     carried = body.block.insert_arg(first.type, len(body.block.args))
@@ -178,7 +178,8 @@ def _carrying(loop: scf.ForOp, first: SSAValue) -> tuple[scf.ForOp, SSAValue]:
     return longer, carried
 
 
-def _hand_on(loop: scf.ForOp, value: SSAValue) -> None:
+def hand_on(loop: scf.ForOp, value: SSAValue) -> None:
+    """Let each turn of `loop` hand `value` on as the last of what it carries."""
     end = end_of(loop.body.block)
     end.operands = [*end.operands, value]
 

@@ -19,6 +19,7 @@ from xdsl.ir import Operation, Region
 from tileas_xdsl.analysis.thread_blocks import block_shape_of
 from tileas_xdsl.checker.proof.shifts import MOST_TURNS, near_power
 from tileas_xdsl.checker.verdict.answers import Unguided
+from tileas_xdsl.checker.verdict.behind_loops import with_counts_behind_loops
 from tileas_xdsl.checker.verdict.blocks import PROGRAMS, TURNS
 from tileas_xdsl.checker.verdict.cases import Case
 from tileas_xdsl.checker.verdict.flat_nests import with_flat_nests, with_running_totals
@@ -41,6 +42,7 @@ from tileas_xdsl.machine.core.what_if import AS_WRITTEN, WhatIf
 
 if TYPE_CHECKING:
     from tileas_xdsl.checker.decisions.open_loops import OpenLoops
+    from tileas_xdsl.checker.decisions.prove import Problem
     from tileas_xdsl.checker.decisions.steered_run import PutAside
     from tileas_xdsl.checker.proof.outcomes import Proof, SuspicionError
     from tileas_xdsl.checker.proof.recorded_run import RecordedRun
@@ -207,7 +209,8 @@ def _prove_at_once(case: Case, is_wrong: Callable[[SuspicionError], bool], share
 def _counted(case: Case) -> Case:
     """The case, where a copy of the function counts what nests and products of turns come to."""
     flat = _in_copy(case, with_flat_nests(case.subject.op, case.subject.body, case.name, case.bounds))
-    return _in_copy(flat, with_running_totals(flat.subject.op, flat.name, flat.bounds))
+    total = _in_copy(flat, with_running_totals(flat.subject.op, flat.name, flat.bounds))
+    return _in_copy(total, with_counts_behind_loops(total.subject.op, total.name, total.bounds))
 
 
 def _in_copy(case: Case, copied: tuple[Operation, Region] | None) -> Case:
@@ -293,21 +296,36 @@ def is_proved_with(case: Case, changed: WhatIf, counts: Sequence[int]) -> bool:
         return True
     if len(case.bounds) > 1:
         return False
-    from tileas_xdsl.checker.decisions.prove import problem_of, prove_all_counts
+    from tileas_xdsl.checker.decisions.prove import prove_all_counts
     from tileas_xdsl.checker.proof.induction import prove
     from tileas_xdsl.checker.proof.outcomes import NoProofError, WrongError
 
     try:
-        proved = case.report.proofs_by_decisions.get(case.name)
-        if proved is not None:
-            steer = partial(_steer, case, changed=changed)
-            problem = problem_of(case.subject.body, case.bounds, steer, proved.reach)
+        problem = _problem_with(case, changed)
+        if problem is not None:
             prove_all_counts(replace(problem, asks_for_faults=False))
         else:
             prove(partial(_execute, case, changed=changed), counts[-1], case.target)
     except (NoProofError, WrongError, BlockDependentError):
         return False
     return True
+
+
+def _problem_with(case: Case, changed: WhatIf) -> Problem | None:
+    """
+    The problem of proving all loop counts at once with a wait `changed`, of a function that was proved so as it stands;
+    None where it was not, or only a copy of it was, which has other waits.
+    """
+    from tileas_xdsl.checker.decisions.prove import problem_of
+    from tileas_xdsl.checker.proof.outcomes import NoProofError
+
+    proved = case.report.proofs_by_decisions.get(case.name)
+    if proved is None:
+        return None
+    try:
+        return problem_of(case.subject.body, case.bounds, partial(_steer, case, changed=changed), proved.reach)
+    except NoProofError:
+        return None
 
 
 def _stopped(deadline: Deadline, where: str = "") -> str:
