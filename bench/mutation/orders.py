@@ -53,7 +53,11 @@ KEPT = {
         ONE_SLOT,
     ),
     ("layer_norm_backward", FenceProxyOp.name): "the slot is filled again behind a later release of a shorter ring",
-    ("prefix_sum", BarrierOp.name): "the loop takes one slot for a tile and the other one for the next, in each turn",
+    **dict.fromkeys(
+        [("prefix_sum", BarrierOp.name), ("prefix_sum", Barrier0Op.name)],
+        "the loop takes one slot for a tile and the other one for the next, in each turn",
+    ),
+    ("chained_gemm", Barrier0Op.name): "each warp multiplies the rows that its threads have copied: they meet in warps",
 }
 """Kernel and op without which its threads are safe -> what orders the same, and the passes do not follow."""
 
