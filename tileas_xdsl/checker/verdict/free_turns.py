@@ -18,20 +18,18 @@ A loop that runs several times in a call, or in several agents, may turn another
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import FunctionType, IndexType, IntegerAttr, IntegerType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue, Use
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import is_side_effect_free
 
-from tileas_xdsl.analysis.value_flow import handed_by, names_behind, yielding
-from tileas_xdsl.interfaces import end_of
+from tileas_xdsl.analysis.value_flow import carried_to, condition_of, handed_on_by, names_behind
 from tileas_xdsl.machine.arguments import argument_names, find_function
-from tileas_xdsl.machine.core.code import bound
 
 READS = frozenset({"llvm.load", "memref.load", "vector.load", "nv_tileaa.load", "nv_tileaa.tiled_load"})
 """Ops that read from memory what their operands lead to, and do nothing else."""
@@ -76,9 +74,8 @@ def _loop_of(function: FuncOp) -> scf.WhileOp | None:
     loops = [op for op in function.walk() if isinstance(op, scf.WhileOp)]
     if len(loops) != 1 or len(function.body.blocks) != 1 or _runs_often(loops[0]):
         return None
-    condition = loops[0].before_region.block.last_op
-    assert isinstance(condition, scf.ConditionOp)
-    return loops[0] if _is_the_same_for_all(condition.operands[0]) else None
+    condition = condition_of(loops[0])
+    return loops[0] if condition is not None and _is_the_same_for_all(condition, _handed_in(function)) else None
 
 
 def _runs_often(op: Operation) -> bool:
@@ -91,12 +88,24 @@ def _runs_often(op: Operation) -> bool:
 
 # Conditions -----------------------------------------------------------------------------------------------------------
 
+Handed = Mapping[SSAValue, Sequence[SSAValue]]
+"""By a value that control flow hands on: what it is another name of."""
 
-def _is_the_same_for_all(value: SSAValue) -> bool:
+
+def _handed_in(function: Operation) -> Handed:
+    found: dict[SSAValue, list[SSAValue]] = {}
+    for op in function.walk():
+        for index, operand in enumerate(op.operands):
+            for name in carried_to(Use(op, index)) or ():
+                found.setdefault(name, []).append(operand)
+    return found
+
+
+def _is_the_same_for_all(value: SSAValue, handed: Handed) -> bool:
     """Whether all threads of a block, or all agents, compute the same number."""
     seen, stack = {value}, [value]
     while stack:
-        sources = _sources(stack.pop())
+        sources = _sources(stack.pop(), handed)
         if sources is None:
             return False
         stack += [each for each in sources if each not in seen]
@@ -104,38 +113,21 @@ def _is_the_same_for_all(value: SSAValue) -> bool:
     return True
 
 
-def _sources(value: SSAValue) -> list[SSAValue] | None:
+def _sources(value: SSAValue, handed: Handed) -> Sequence[SSAValue] | None:
     """What a value is computed from; None where it may differ between threads, or nothing is known."""
-    if isinstance(value, BlockArgument):
-        return _handed_to(value)
-    assert isinstance(value, OpResult)
-    if isinstance(value.op, scf.WhileOp):
-        end = value.op.before_region.block.last_op
-        return [end.operands[value.index + 1]] if end is not None else None
-    if (handed := handed_by(value)) is not None:
-        conditions = [value.op.cond] if isinstance(value.op, scf.IfOp) else [*value.op.operands[:3]]
-        return [*conditions, *(source for source, _ in handed)]
-    if value.op.name in READS:
-        return list(value.op.operands) if _is_of_what_nothing_writes(value.op) else None
-    is_plain = value.op.name.partition(".")[0] in PLAIN and not value.op.regions and is_side_effect_free(value.op)
-    return list(value.op.operands) if is_plain else None
-
-
-def _handed_to(value: BlockArgument) -> list[SSAValue] | None:
-    """The same of an argument of a block."""
-    around = value.block.parent_op()
-    if isinstance(around, FuncOp):
-        return [] if value.block is around.body.first_block else None
-    if isinstance(around, scf.WhileOp):
-        ends = around.before_region.block.last_op, around.after_region.block.last_op
-        assert None not in ends
-        if value.block is around.after_region.block:
-            return [ends[0].operands[value.index + 1]] if ends[0] is not None else None
-        return [around.arguments[value.index], ends[1].operands[value.index]] if ends[1] is not None else None
-    if isinstance(around, scf.ForOp):
-        handed = handed_by(value)
-        return [*around.operands[:3], *(source for source, _ in handed or ())]
-    return None
+    maker = value.owner.parent_op() if isinstance(value, BlockArgument) else value.owner
+    assert isinstance(maker, Operation)
+    if isinstance(maker, FuncOp):
+        return [] if value.owner is maker.body.first_block else None
+    if isinstance(maker, scf.ForOp):
+        return [maker.lb, maker.ub, maker.step, *handed.get(value, ())]
+    if isinstance(maker, scf.WhileOp | scf.IfOp):
+        decides = condition_of(maker)
+        return None if decides is None else [decides, *handed.get(value, ())]
+    if maker.name in READS:
+        return maker.operands if _is_of_what_nothing_writes(maker) else None
+    is_plain = maker.name.partition(".")[0] in PLAIN and not maker.regions and is_side_effect_free(maker)
+    return maker.operands if is_plain else None
 
 
 def _is_of_what_nothing_writes(load: Operation) -> bool:
@@ -183,22 +175,22 @@ def _count(loop: scf.WhileOp, turns: SSAValue) -> None:
     """Let a loop turn that often. What it does before each turn it does once more behind the last one."""
     zero, one = (arith.ConstantOp.from_int_and_width(number, IndexType()) for number in (0, 1))
     body = Block(arg_types=[IndexType(), *(value.type for value in loop.arguments)])
-    end = InsertPoint.at_end(body)
-    handed = _copied(loop.before_region.block, body.args[1:], end)
-    given = _copied(loop.after_region.block, handed[1:], end)
-    Rewriter.insert_op(yielding(given), end)
+    handed = _copied(loop.before_region, body.args[1:], InsertPoint.at_end(body))
+    _copied(loop.after_region, handed, InsertPoint.at_end(body), ends=True)
     counting = scf.ForOp(zero.result, turns, one.result, loop.arguments, Region(body))
     counting.location = loop.location
     Rewriter.insert_op([zero, one, counting], InsertPoint.before(loop))
-    last = _copied(loop.before_region.block, counting.results, InsertPoint.before(loop))
-    Rewriter.replace_op(loop, [], last[1:])
+    last = _copied(loop.before_region, counting.results, InsertPoint.before(loop))
+    Rewriter.replace_op(loop, [], last)
 
 
-def _copied(block: Block, arguments: Sequence[SSAValue], place: InsertPoint) -> list[SSAValue]:
-    """Copy the ops of a block, for these arguments; what its terminator is given."""
-    values: dict[SSAValue, SSAValue] = bound(block, arguments)
-    last = end_of(block)
-    for op in block.ops:
-        if op is not last:
-            Rewriter.insert_op(op.clone(values), place)
-    return [values.get(operand, operand) for operand in last.operands]
+def _copied(region: Region, arguments: Sequence[SSAValue], place: InsertPoint, *, ends: bool = False) -> list[SSAValue]:
+    """Copy the ops of a region, for these arguments, also the terminator if it `ends` the copy; what that hands on."""
+    block = region.clone().block
+    last = block.last_op
+    assert last is not None
+    Rewriter.inline_block(block, place, arguments)
+    handed = list(handed_on_by(last))
+    if not ends:
+        Rewriter.erase_op(last)
+    return handed
