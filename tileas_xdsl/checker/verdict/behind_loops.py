@@ -113,16 +113,20 @@ def _offset(value: SSAValue, count: SSAValue, least: int) -> int | None:
         return 0
     op = value.owner
     if isinstance(op, SUMS):
-        for operand, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
-            step = constant_integer(other)
-            if step is not None and (isinstance(op, ADDITIONS) or other is op.rhs):
-                inner = _offset(operand, count, least)
-                return None if inner is None else inner + (step if isinstance(op, ADDITIONS) else -step)
+        left, right = op.operands
+        if (step := constant_integer(right)) is not None:
+            return _plus(_offset(left, count, least), step if isinstance(op, ADDITIONS) else -step)
+        step = constant_integer(left) if isinstance(op, ADDITIONS) else None
+        return None if step is None else _plus(_offset(right, count, least), step)
     if isinstance(op, Operation) and keeps_number(op):
         return _offset(op.operands[0], count, least)
     clipped = clipped_at_zero(op)
     inner = None if clipped is None else _offset(clipped, count, least)
     return inner if inner is not None and least + inner >= 0 else None
+
+
+def _plus(offset: int | None, step: int) -> int | None:
+    return None if offset is None else offset + step
 
 
 def _behind(use: Use, count: SSAValue, offset: int, least: int) -> _Behind | None:
