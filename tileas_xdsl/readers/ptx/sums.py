@@ -182,7 +182,8 @@ KEEPS_UNIT = ("add", "sub", "sext", "zext", "trunc", "select")
 def count_tiles(blocks: list[Block], found: Slice, fixed: Collection[Place]) -> Mapping[Place, int]:
     """
     Let parameters that bound loops by way of a division count tiles, but for those at `fixed`; returns how many
-    elements a tile of each has.
+    elements a tile of each has. One whose rest matters as well, as that of a loop which a compiler has unrolled, does
+    not: what is left over is executed, too.
     """
     scaled: dict[Place, int] = {}
     uses = _uses(blocks, found)
@@ -190,7 +191,7 @@ def count_tiles(blocks: list[Block], found: Slice, fixed: Collection[Place]) -> 
     for step in bounding:
         place = cast("Place", step.detail)
         unit = lcm(*_divisors(step.results[0], uses, set()))
-        if 1 < unit <= MOST and place not in fixed:
+        if 1 < unit <= MOST and place not in fixed and not _leaves_a_rest(step.results[0], uses, set()):
             scaled[place] = lcm(unit, scaled.get(place, 1))
     for block in blocks:
         block.steps = [made for step in block.steps for made in _in_tiles(step, found, scaled)]
@@ -252,6 +253,21 @@ def _divisors(operand: Operand, uses: Mapping[Operand, list[Step]], seen: set[Op
             yield from _divisors(step.results[0], uses, seen)
         elif step.what == "cmp":
             yield from (_step_of(other) for other in step.operands if other is not operand)
+
+
+def _leaves_a_rest(operand: Operand, uses: Mapping[Operand, list[Step]], seen: set[Operand]) -> bool:
+    """Whether the low bits of `operand`, or of a sum with it, or its remainder, matter."""
+    if operand in seen:
+        return False
+    seen.add(operand)
+    for step in uses.get(operand, ()):
+        by = step.operands[-1]
+        is_low = step.what == "and" and isinstance(by, Constant) and by.value & (by.value + 1) == 0
+        if step.what in ("rem.u", "rem.s") or is_low:
+            return True
+        if step.what in KEEPS_UNIT and _leaves_a_rest(step.results[0], uses, seen):
+            return True
+    return False
 
 
 def _step_of(operand: Operand) -> int:
