@@ -21,12 +21,13 @@ from collections.abc import Callable, Mapping
 from math import gcd, lcm
 
 from xdsl.dialects import arith
-from xdsl.ir import Operation, Region, SSAValue, Use
+from xdsl.ir import Block, Operation, Region, SSAValue, Use
 
 from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.analysis.value_flow import names_behind
 from tileas_xdsl.checker.decisions.open_loops import integers_in
 from tileas_xdsl.dialects.upstream_models.integers import Domain, Function, computes
+from tileas_xdsl.interfaces import AgentLikeOpInterface
 from tileas_xdsl.machine.core.values import bit_width
 
 MOST = 1 << 16
@@ -52,6 +53,26 @@ def demand(body: Region, *, of_counters: bool = False) -> Mapping[SSAValue, int]
                 moduli[value] = found
                 changed = True
     return {value: modulus for value, modulus in moduli.items() if modulus > 1}
+
+
+def handed_on_by_loops(body: Region) -> set[SSAValue]:
+    """The values that may be others in the next turn of a loop. Numbers of threads, for one, are the same in all."""
+    inside = (block for op in body.walk() for region in op.regions for block in region.blocks)
+    blocks = (block for block in (*list(body.blocks)[1:], *inside) if not _is_of_agent(block))
+    found: set[SSAValue] = {argument for block in blocks for argument in block.args}
+    stack = list(found)
+    while stack:
+        for use in stack.pop().uses:
+            names = names_behind(use)
+            fresh = [value for value in (use.operation.results if names is None else names) if value not in found]
+            found.update(fresh)
+            stack += fresh
+    return found
+
+
+def _is_of_agent(block: Block) -> bool:
+    """Whether the arguments of `block` are what an agent has captured."""
+    return AgentLikeOpInterface.of(block.parent_op()) is not None
 
 
 def _counted_to(value: SSAValue) -> int:

@@ -19,7 +19,7 @@ from typing import Any
 
 from xdsl.ir import Operation, Region, SSAValue
 
-from tileas_xdsl.checker.decisions.demand import demand
+from tileas_xdsl.checker.decisions.demand import demand, handed_on_by_loops
 from tileas_xdsl.checker.decisions.graph import Explorer, Graph, TooManyStatesError, WentWrongError, Word
 from tileas_xdsl.checker.decisions.limits import Limits, may_overflow, never_negative
 from tileas_xdsl.checker.decisions.open_loops import OpenLoops, open_loops
@@ -98,8 +98,9 @@ class Problem:
 
     @property
     def modulus(self) -> int:
-        """After how many steps what remainders and masks say comes round."""
-        return max(demand(self.body).values(), default=1)
+        """After how many steps what remainders and masks say comes round, of numbers that loops hand on."""
+        moving = handed_on_by_loops(self.body)
+        return max((modulus for value, modulus in demand(self.body).items() if value in moving), default=1)
 
     @property
     def small_counts(self) -> int:
@@ -323,6 +324,7 @@ def _check(graph: Graph, search: _Search, limits: Limits) -> None:
                 check_visits(decision.visits, findings)
         findings.check()
         search.parts.check()
+        search.parts.check_programs(findings.walked, findings.read_from)
     except IrregularError as error:
         later = max(error.wrong_after, error.rounds)
         raise SuspicionError(sentence(error.op, error.reason), turns_later=later) from None

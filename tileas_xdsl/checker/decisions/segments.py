@@ -17,6 +17,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, NoneAttr
 from xdsl.ir import Attribute, Operation
 
+from tileas_xdsl.checker.decisions.cells import differs_between_programs
 from tileas_xdsl.checker.decisions.graph import Visit
 from tileas_xdsl.checker.decisions.limits import Limits
 from tileas_xdsl.checker.proof.alignment import are_the_same_step, op_of
@@ -128,6 +129,8 @@ class Findings:
     """Family from which known numbers are read -> an op that reads one."""
     overwritten: set[str] = field(default_factory=set[str])
     """Families of which places that move on are written."""
+    walked: dict[str, Operation] = field(default_factory=dict[str, Operation])
+    """Family -> an op that reaches it at places that move on, and differ between programs."""
 
     def check(self) -> None:
         """Raises `IrregularError` where memory from which numbers are read is overwritten at places that move on."""
@@ -219,6 +222,8 @@ class _Comparison:
             self.moves.setdefault(mine, {})[number] = shift
             if mine.instance is not None and other.instance is not None:
                 self.repeats.setdefault(mine, {})[number] = other.instance.times - mine.instance.times
+            if shift and differs_between_programs(region.base):
+                self.findings.walked.setdefault(region.base.family, mine.op)
             self.steps.room.access(mine, shift)
             if mine.is_write and shift:
                 self.findings.overwritten.add(region.base.family)

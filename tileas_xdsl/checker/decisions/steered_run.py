@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from xdsl.ir import Block, Operation, SSAValue
 
+from tileas_xdsl.checker.decisions.cells import differs_between_programs, lies_in_its_cell
 from tileas_xdsl.checker.decisions.derived_counts import DerivedCount
 from tileas_xdsl.checker.proof.recorded_run import RecordedRun
 from tileas_xdsl.checker.proof.separation import Contest
@@ -26,6 +27,7 @@ from tileas_xdsl.machine.core.happens_before import Access, AccessHistory, Mind
 from tileas_xdsl.machine.core.loops.open_comparisons import OpenComparison
 from tileas_xdsl.machine.core.loops.open_counts import OpenBound, OpenCounts, OpenLoop, place_of
 from tileas_xdsl.machine.core.moving_numbers import IrregularError
+from tileas_xdsl.machine.core.opaque_numbers import SumOfIds
 from tileas_xdsl.machine.core.synchronization import EndOfAgents
 from tileas_xdsl.machine.twins import NoTwinError, Twins
 
@@ -167,23 +169,44 @@ class ReachedParts:
     """Family of an array -> the forms by which it is reached; None where no such number leads there."""
     written: dict[str, Operation] = field(default_factory=dict[str, Operation])
     """Family of an array that is written -> an op that does so."""
+    beyond_cells: dict[str, Operation] = field(default_factory=dict[str, Operation])
+    """Family of an array -> an op that reaches beyond the cell of a program (`cells`)."""
 
     def note(self, access: Access) -> None:
         base = access.region.base
         self.forms.setdefault(base.family, set()).add(base.form)
         if access.is_write:
             self.written.setdefault(base.family, access.op)
+        if differs_between_programs(base) and not lies_in_its_cell(access.region):
+            self.beyond_cells.setdefault(base.family, access.op)
 
     def add(self, other: ReachedParts) -> None:
         for family, forms in other.forms.items():
             self.forms.setdefault(family, set()).update(forms)
         self.written = {**other.written, **self.written}
+        self.beyond_cells = {**other.beyond_cells, **self.beyond_cells}
 
     def check(self) -> None:
-        """Raises `IrregularError` for an array that is reached by several forms, and written."""
+        """Raises `IrregularError` for an array that is written, and reached by several forms or beyond a cell."""
         for family, op in self.written.items():
+            if family in self.beyond_cells:
+                reason = f"reaches places of '{family}' that those of another program may meet elsewhere"
+                raise IrregularError(self.beyond_cells[family], reason)
             if len(self.forms[family]) > 1:
                 raise IrregularError(op, f"reaches '{family}' at a distance that differs between blocks")
+
+    def check_programs(self, walked: Mapping[str, Operation], read: Mapping[str, Operation]) -> None:
+        """
+        Raises `IrregularError` for an array that programs write, if places in it are `walked` in a program, or numbers
+        are `read` from it: those that another program has stored elsewhere.
+        """
+        for family in self.written:
+            if not any(isinstance(form, SumOfIds) and form.is_of_program for form in self.forms[family]):
+                continue
+            if family in walked:
+                raise IrregularError(walked[family], f"walks through '{family}', of which each program has a part")
+            if family in read:
+                raise IrregularError(read[family], f"takes a number from '{family}', of which each program has a part")
 
 
 KeepTwin = Callable[[], PutAside | None]

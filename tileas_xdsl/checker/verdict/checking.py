@@ -20,6 +20,7 @@ from typing import TypedDict
 
 from xdsl.ir import Operation, Region
 
+from tileas_xdsl.checker.verdict.any_programs import is_proved_for_any_programs
 from tileas_xdsl.checker.verdict.blocks import PROGRAMS, TURNS, assignments, is_extent, loops_over_blocks
 from tileas_xdsl.checker.verdict.cases import Case, OutOfTime, Tell
 from tileas_xdsl.checker.verdict.checking_turns import Question, check_turns
@@ -193,6 +194,9 @@ def _report_on(
 
 def _answer(name: str, subject: Subject, question: Question, report: Report, tell: Tell) -> tuple[int, ...] | None:
     """Check one function. Returns the trip counts that were tried, None where it has no argument that varies."""
+    asks_for_all = question.may_add_counts and report.tries_every_trip_count and question.programs is None
+    if asks_for_all and is_proved_for_any_programs(name, subject, question.fixed, report, tell):
+        return question.counts
     by_default = question.may_add_counts and not question.fixed
     if by_default and check_turns(name, subject, report, tell, _check_function):
         return question.counts

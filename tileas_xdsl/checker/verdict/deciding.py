@@ -56,7 +56,7 @@ from tileas_xdsl.machine.core.conflicts import deadlock_of, violation_of_conflic
 from tileas_xdsl.machine.core.deadline import NO_DEADLINE, Deadline, TimeUpError
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.memory import MemoryObject
-from tileas_xdsl.machine.core.opaque_numbers import Grid, OpaqueNumber, PartsOfArrays, SumOfIds
+from tileas_xdsl.machine.core.opaque_numbers import Grid, OfProgram, OpaqueNumber, PartsOfArrays, SumOfIds
 from tileas_xdsl.machine.core.orders import Lazy, Order, Random
 from tileas_xdsl.machine.core.values import element_type
 from tileas_xdsl.machine.core.violations import (
@@ -132,6 +132,8 @@ class Subject:
     """The ids and extents of the grid that are arguments, since they decide something (`blocks`)."""
     loops: LoopsOverBlocks | None = None
     """The loops over blocks, if the number of their turns is an argument."""
+    programs: tuple[str, ...] = ()
+    """The arguments that stand for what is computed from the number of a program (`any_programs`)."""
     judges_waits: bool = True
     """Whether waits that could be weaker are looked for, of what is proved."""
     slices: bool = True
@@ -198,6 +200,10 @@ class Subject:
             machine.opaque_names |= {name}
             place = argument_at(self.body, name).index
             arguments[place] = OpaqueNumber(scalars.get(TURNS, 0), SumOfIds(((name, 1),)), frozenset([name]))
+        for name in self.programs:
+            machine.opaque_names |= {name}
+            place = argument_at(self.body, name).index
+            arguments[place] = OpaqueNumber(0, SumOfIds(((OfProgram(name), 1),)), frozenset([name]))
         return arguments
 
     def execute(self, machine: Machine, scalars: Mapping[str, int]) -> None:

@@ -459,7 +459,7 @@ class Machine:
         if access.region.is_empty:
             return
         if base.array is not None:
-            base.note_reached(access.region.start, access.region.stop)
+            base.note_reached(access.op, access.region.start, access.region.stop)
         if access.is_write:
             self._note_written(base.whole_object)
         conflicts = list(history.record(access, mind))

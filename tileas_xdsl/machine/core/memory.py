@@ -88,6 +88,8 @@ class MemoryObject:
     """The array that it is a part of; None for a whole one."""
     reached: range = range(0)
     """Of such a part: the bytes from the first to the last that accesses reached."""
+    reached_by: Operation | None = None
+    """Of such a part: an op that reached it, if one has."""
 
     def __post_init__(self) -> None:
         self.family = self.family or self.name
@@ -111,8 +113,9 @@ class MemoryObject:
             array=self,
         )
 
-    def note_reached(self, start: int, stop: int) -> None:
-        """Note that the bytes from `start` to `stop` of a part were accessed."""
+    def note_reached(self, op: Operation, start: int, stop: int) -> None:
+        """Note that `op` has accessed the bytes from `start` to `stop` of a part."""
+        self.reached_by = self.reached_by or op
         reached = self.reached
         self.reached = range(min(reached.start, start), max(reached.stop, stop)) if reached else range(start, stop)
 

@@ -88,6 +88,8 @@ class Facts:
     """The groups of operands that index an array, each with the operand that names the array."""
     index_strides: Callable[[Operation], Sequence[int]] | None = None
     """Bytes from one index to the next, for each of those, where the type of the array does not say it."""
+    index_extents: Callable[[Operation], Sequence[int]] | None = None
+    """How many elements of the array lie from one index to the next, for each of those; one where nothing says it."""
     number_of_block: Callable[[Operation], str] | None = None
     """The name of the id of a block or the extent of the grid that the op gives."""
     tells_programs_apart: bool = False
@@ -121,6 +123,7 @@ class Said(TypedDict, total=False):
     stores_data: bool
     indexes: tuple[tuple[str, str], ...]
     index_strides: Callable[[Operation], Sequence[int]] | None
+    index_extents: Callable[[Operation], Sequence[int]] | None
     number_of_block: Callable[[Operation], str] | None
     tells_programs_apart: bool
     opaque: tuple[str, ...]

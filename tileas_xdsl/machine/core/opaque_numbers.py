@@ -68,7 +68,17 @@ class Made:
     operands: tuple[tuple[int, SumOfIds], ...]
 
 
-Atom = str | Turn | Made
+@dataclass(frozen=True)
+class OfProgram:
+    """
+    The atom of a number that is computed from the number of a program, where a block computes any number of them: it
+    may be another one in each turn, though an execution has one for all (`checker.verdict.any_programs`).
+    """
+
+    name: str
+
+
+Atom = str | Turn | Made | OfProgram
 """A `str` is the name of an id, an extent or an argument."""
 
 
@@ -99,6 +109,14 @@ class SumOfIds:
         return turns[0] if len(turns) == 1 else None
 
     @property
+    def is_of_program(self) -> bool:
+        """Whether it differs between the programs of a block."""
+        return any(
+            isinstance(atom, OfProgram) or (isinstance(atom, Made) and any(f.is_of_program for _, f in atom.operands))
+            for atom, _ in self.terms
+        )
+
+    @property
     def without_turn_numbers(self) -> SumOfIds:
         """The same with all turns taken for the first one: equal for the forms of one op in several turns."""
         return SumOfIds.of((replace(atom, number=0) if isinstance(atom, Turn) else atom, f) for atom, f in self.terms)
@@ -113,6 +131,8 @@ def _place_of(term: tuple[Atom, int]) -> tuple[object, ...]:
             return (1, start, number)
         case Made(op, result, operands):
             return (2, id(op), result, hash(operands))
+        case OfProgram(name):
+            return (3, name)
 
 
 NO_FORM = SumOfIds()
@@ -317,8 +337,8 @@ def admitted(agent: Agent, step: Step, operands: list[Any]) -> list[Any]:
     if op in agent.machine.grid.loops or AgentLikeOpInterface.of(op) is not None or (facts.calls and not facts.indexes):
         return operands
     passed_on = facts.may_move if step.kind in (Kind.CONTROL, Kind.JUMP) else facts.opaque
-    free = {place for group in passed_on for place in _positions(op, group)}
-    indices = {place: (group, array) for group, array in facts.indexes for place in _positions(op, group)}
+    free = {place for group in passed_on for place in positions_of(op, group)}
+    indices = {place: (group, array) for group, array in facts.indexes for place in positions_of(op, group)}
     for number in opaque:
         if number not in free and number not in indices:
             raise _decides(op, operands[number])
@@ -344,7 +364,7 @@ def _decides(op: Operation, value: Any) -> BlockDependentError:
     return BlockDependentError(op, f"depends on {listed}, which differs between blocks", number.names)
 
 
-def _positions(op: Operation, group: str) -> range:
+def positions_of(op: Operation, group: str) -> range:
     """The numbers of the operands in a group; where the values stand in several places, the first of these."""
     values = list(operands_called(op, group)) if group != "*" else list(op.operands)
     operands = list(op.operands)
@@ -357,8 +377,8 @@ def _positions(op: Operation, group: str) -> range:
 def _with_parts(agent: Agent, op: Operation, operands: list[Any], groups: Iterable[tuple[str, str]]) -> list[Any]:
     replaced = list(operands)
     for group, array in groups:
-        places = _positions(op, array)
-        indices = [operands[number] for number in _positions(op, group)]
+        places = positions_of(op, array)
+        indices = [operands[number] for number in positions_of(op, group)]
         if not places:
             raise _decides(op, next(i for i in indices if opaque_in(i) is not None))
         number = places[0]
@@ -375,6 +395,9 @@ def _part(agent: Agent, op: Operation, place: Any, indices: Sequence[Any]) -> An
         raise _decides(op, first)
     strides = facts_of(op).index_strides
     steps = strides(op) if strides is not None else _strides_of(place)
+    tiles = facts_of(op).index_extents
+    if tiles is not None and steps:
+        steps = [extent * step for extent, step in zip(tiles(op), steps, strict=True)]
     if len(steps) != len(indices):
         raise _decides(op, first)
     for index in indices:
@@ -461,7 +484,7 @@ class PartsOfArrays(SharedPart):
         for serial, parts in self._parts.items():
             touched = {form: base for form, base in parts.items() if machine.history_of(base) is not None}
             if len(touched) > 1 and any(_is_written(machine, base) for base in touched.values()):
-                _judge_turns(machine, touched, self._names[serial])
+                _judge_turns(touched, self._names[serial])
 
 
 def _is_written(machine: Machine, base: MemoryObject) -> bool:
@@ -469,14 +492,11 @@ def _is_written(machine: Machine, base: MemoryObject) -> bool:
     return history is not None and history.holds_a_write
 
 
-def _judge_turns(machine: Machine, parts: Mapping[SumOfIds, MemoryObject], names: frozenset[str]) -> None:
+def _judge_turns(parts: Mapping[SumOfIds, MemoryObject], names: frozenset[str]) -> None:
     alike = {form.without_turn_numbers for form in parts} if all(form.turn for form in parts) else set[SumOfIds]()
     for form, base in parts.items():
         turn = form.turn
         fits = turn is not None and base.reached.start >= 0 and base.reached.stop <= turn[1]
         if len(alike) != 1 or not fits:
-            history = machine.history_of(base)
-            assert history is not None
-            access = history.all()[0]
-            reason = f"reaches '{base.name}' at a distance that differs between blocks"
-            raise BlockDependentError(access.op, reason, names)
+            op = next(each.reached_by for each in (base, *parts.values()) if each.reached_by is not None)
+            raise BlockDependentError(op, f"reaches '{base.name}' at a distance that differs between blocks", names)

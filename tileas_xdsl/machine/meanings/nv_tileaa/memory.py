@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import BlockArgument, Operation
 
 from tileas_xdsl.dialects.nv_tileaa import memory
@@ -31,7 +32,7 @@ from tileas_xdsl.machine.tiles.pointers import Pointer
 from tileas_xdsl.machine.tiles.slices import filled
 from tileas_xdsl.machine.tiles.tile_access import Place, bounds_of, load_tile, store_tile
 from tileas_xdsl.machine.tiles.tiled_views import TiledView
-from tileas_xdsl.machine.tiles.tiles import PointerTile, placed, read_tile
+from tileas_xdsl.machine.tiles.tiles import PointerTile, placed, read_tile, tile_shape
 
 binds_type(ArrayType.name)(bind_array)
 binds_type(PointerType.name)(bind_pointer)
@@ -122,7 +123,22 @@ def _groups(agent: Agent, op: Operation, operands: tuple[Any, ...]) -> dict[str,
     return {name: None if place is None else operands[place] for name, place in places.items()}
 
 
-@effect(memory.LoadOp, memory.TiledLoadOp, may_move=("indices",), indexes=(("indices", "base"),))
+def _extents_of_tile(op: Operation) -> Sequence[int]:
+    """How many elements lie from one index to the next, where the indices of an array count tiles; else one."""
+    assert isinstance(op, memory.LoadOp | memory.TiledLoadOp | memory.StoreOp | memory.TiledStoreOp)
+    shape = tile_shape(op.value.type if isinstance(op, memory.StoreOp | memory.TiledStoreOp) else op.results[0].type)
+    is_tiled = isinstance(op, memory.TiledLoadOp | memory.TiledStoreOp)
+    counts_tiles = is_tiled and isinstance(op.base.type, MemRefType | ArrayType) and len(shape) == len(op.indices)
+    return shape if counts_tiles else (1,) * len(op.indices)
+
+
+@effect(
+    memory.LoadOp,
+    memory.TiledLoadOp,
+    may_move=("indices",),
+    indexes=(("indices", "base"),),
+    index_extents=_extents_of_tile,
+)
 def _load(agent: Agent, op: memory.LoadOp | memory.TiledLoadOp, *operands: Any) -> Any:
     given = _groups(agent, op, operands)
     tiled = isinstance(op, memory.TiledLoadOp)
@@ -138,6 +154,7 @@ def _load(agent: Agent, op: memory.LoadOp | memory.TiledLoadOp, *operands: Any) 
     may_move=("indices",),
     stores_data=True,
     indexes=(("indices", "base"),),
+    index_extents=_extents_of_tile,
 )
 def _store(agent: Agent, op: memory.StoreOp | memory.TiledStoreOp, *operands: Any) -> Any:
     given = _groups(agent, op, operands)
