@@ -28,12 +28,15 @@ PROGRAMS = {
 }
 """The programs that the page shows, by their names in `kernels_h200.json`."""
 OPTIONS = {
-    "base": "a plain loop, 128x128x64",
-    "two": "two blocks a multiprocessor (`--blocks 2`)",
-    "coop": "128x256x64, two warpgroups (`--num-warps 8`), 4 slots",
-    "coop_p": "the same, each block many tiles (`--persistent`), 3 slots",
+    "base": "128x128x64, without options",
+    "two": "the same, two blocks a multiprocessor (`--blocks 2`)",
+    "one_w8_p": "the same, `--num-warps 8 --persistent --num-stages 6`",
+    "coop": "128x256x64, two warpgroups, 4 slots (`--no-persistent`)",
+    "coop_p": "the same, each block many tiles, 3 slots: without options",
     "coop_p_g8": "the same, grouped (`--group-programs 8`)",
-    "rung25": "written by hand with that structure (`ladder_h200.json`, 25)",
+    "coop_p_bf16": "128x256x64 of bf16, without options",
+    "coop_cluster_2": "128x256x64, clusters of two (`--num-ctas 2 --num-warps 8`)",
+    "rung25": "written by hand with the structure of 128x256x64 (`ladder_h200.json`, 25)",
 }
 """The products that the page shows, by their names in `options_h200.json`."""
 CALLS = {
