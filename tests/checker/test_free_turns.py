@@ -117,3 +117,28 @@ def test_a_loop_that_runs_several_times_may_turn_otherwise_each_time() -> None:
     again = once.replace("  func.return", "  }\n  func.return")
     parse(again)
     assert not is_counted(again)
+
+
+ENDLESS = """
+func.func @f(%more: i1) {
+  scf.while : () -> () {
+    scf.condition(%more)
+  } do {
+    scf.yield
+  }
+  func.return
+}
+"""
+
+
+@pytest.mark.parametrize("text", [ENDLESS, ENDLESS.replace("(%more: i1) {", "() {\n  %more = arith.constant true", 1)])
+def test_a_loop_whose_condition_cannot_change_is_left(text: str) -> None:
+    """It never ends once it has begun: no number of turns stands for that."""
+    assert not is_counted(text)
+    assert check(parse(text), timeout=0.5).verdict.value != "safe"
+
+
+def test_that_a_loop_ends_is_said() -> None:
+    report = check(parse(TILES["until_stop"]))
+    assert report.is_proved
+    assert "'scf.while' ends" in report.last_line

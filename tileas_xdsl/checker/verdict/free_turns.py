@@ -13,15 +13,16 @@ Loops that data end, or a number that does not go on by a step: how often they t
 Every call of the function does what the copy does with some number of turns, if all threads find the same condition.
 They do where it is computed from arguments, constants and what is loaded from arrays that nothing writes, without the
 number of a thread. So where the copy is right for every number of turns, the function is right whatever ends its loop.
+That it ends is assumed, and said; a loop whose condition cannot change is left.
 A loop that runs several times in a call, or in several agents, may turn another number of times each time: it is left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import arith, llvm, memref, scf, vector
 from xdsl.dialects.builtin import FunctionType, IndexType, IntegerAttr, IntegerType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue, Use
@@ -29,9 +30,10 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import is_side_effect_free
 
 from tileas_xdsl.analysis.value_flow import carried_to, condition_of, handed_on_by, names_behind
+from tileas_xdsl.dialects.nv_tileaa.memory import LoadOp, TiledLoadOp
 from tileas_xdsl.machine.arguments import argument_names, find_function
 
-READS = frozenset({"llvm.load", "memref.load", "vector.load", "nv_tileaa.load", "nv_tileaa.tiled_load"})
+READS = (llvm.LoadOp, memref.LoadOp, vector.LoadOp, LoadOp, TiledLoadOp)
 """Ops that read from memory what their operands lead to, and do nothing else."""
 PLAIN = frozenset({"arith", "math", "llvm", "memref"})
 """Dialects whose ops tell no number of a thread or a block."""
@@ -75,7 +77,8 @@ def _loop_of(function: FuncOp) -> scf.WhileOp | None:
     if len(loops) != 1 or len(function.body.blocks) != 1 or _runs_often(loops[0]):
         return None
     condition = condition_of(loops[0])
-    return loops[0] if condition is not None and _is_the_same_for_all(condition, _handed_in(function)) else None
+    found = None if condition is None else _sources_of(condition, _handed_in(function))
+    return loops[0] if found is not None and any(_changes_within(loops[0], value) for value in found) else None
 
 
 def _runs_often(op: Operation) -> bool:
@@ -101,16 +104,21 @@ def _handed_in(function: Operation) -> Handed:
     return found
 
 
-def _is_the_same_for_all(value: SSAValue, handed: Handed) -> bool:
-    """Whether all threads of a block, or all agents, compute the same number."""
+def _sources_of(value: SSAValue, handed: Handed) -> Collection[SSAValue] | None:
+    """All that a value is computed from; None where threads of a block, or agents, may not compute the same number."""
     seen, stack = {value}, [value]
     while stack:
         sources = _sources(stack.pop(), handed)
         if sources is None:
-            return False
+            return None
         stack += [each for each in sources if each not in seen]
         seen.update(sources)
-    return True
+    return seen
+
+
+def _changes_within(loop: scf.WhileOp, value: SSAValue) -> bool:
+    """Whether a value may be another one in the next turn. A loop whose condition rests on none never ends."""
+    return isinstance(value, BlockArgument) and value.block.parent_op() is loop
 
 
 def _sources(value: SSAValue, handed: Handed) -> Sequence[SSAValue] | None:
@@ -124,7 +132,7 @@ def _sources(value: SSAValue, handed: Handed) -> Sequence[SSAValue] | None:
     if isinstance(maker, scf.WhileOp | scf.IfOp):
         decides = condition_of(maker)
         return None if decides is None else [decides, *handed.get(value, ())]
-    if maker.name in READS:
+    if isinstance(maker, READS):
         return maker.operands if _is_of_what_nothing_writes(maker) else None
     is_plain = maker.name.partition(".")[0] in PLAIN and not maker.regions and is_side_effect_free(maker)
     return maker.operands if is_plain else None
@@ -157,7 +165,7 @@ def _is_only_read(array: SSAValue) -> bool:
     while stack:
         for use in stack.pop().uses:
             reached = names_behind(use)
-            if use.operation.name in READS:
+            if isinstance(use.operation, READS):
                 continue
             if reached is None:
                 if use.operation.regions or not is_side_effect_free(use.operation):

@@ -50,6 +50,8 @@ STAYS_INSIDE = Assumption("indices stay inside {}")
 """An array whose extent is open is taken to be as large as the loops that walk it."""
 LIES_INSIDE = Assumption("indices that are data stay inside {}")
 """Of an array that is read at places which are not computed when checking."""
+ENDS = Assumption("{} ends")
+"""Of a loop that data end: whatever they are, it turns some number of times."""
 SEPARATE = Assumption("no two of {} overlap")
 """Arguments that name arrays are objects of their own, unless `may_alias` pairs them."""
 APART = Assumption("boxes of {} at different coordinates do not overlap")
