@@ -76,14 +76,13 @@ def test_a_loop_becomes_a_kernel_of_agents(tmp_path: Path, capsys: pytest.Captur
     assert "@gemm: 256 threads a block" in said
 
 
-def test_one_agent_instead_of_several_is_not_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sums_that_no_thread_holds_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, out = tmp_path / "wide.mlir", tmp_path / "k.ll"
     source.write_text(GEMM.replace("64x128", "64x256").replace("128x128", "128x256"))
-    assert compiled(source, "--target", "sm_90a", "--num-warps", "4", "-o", out) == 0
-    reason = "1 agent: no division of the warps and registers of the multiprocessor holds its tiles"
-    assert f"@gemm: {reason}\n@gemm: 128 threads a block; threads: not checked\n" in capsys.readouterr().out.replace(
-        f"{source}:12:1: ", ""
-    )
+    assert compiled(source, "--target", "sm_90a", "--num-warps", "4", "-o", out) == 2
+    words = "keeps tiles in 256 registers of each thread of 4 warps, which has 255"
+    assert f"error: 'scf.for' op {words}\n  help: run the driver with num-warps=8" in capsys.readouterr().err
+    assert not out.exists()
 
 
 def test_a_cubin_and_what_ptxas_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

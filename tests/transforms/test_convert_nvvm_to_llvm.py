@@ -46,13 +46,14 @@ operands of inline PTX in another order than their constraints.
 """
 
 
-WITHOUT_ROW = (
-    *("nvvm.tcgen05.cp", "nvvm.tcgen05.shift", "nvvm.tcgen05.mma_smem_desc"),
-    *("nvvm.tcgen05.mma.sp", "nvvm.tcgen05.mma.ws", "nvvm.tcgen05.mma.block_scale"),
-)
+WITHOUT_ROW = (*("nvvm.tcgen05.shift", "nvvm.tcgen05.mma_smem_desc", "nvvm.tcgen05.mma.sp", "nvvm.tcgen05.mma.ws"),)
 """How the names of the ops begin that are in no row."""
 OPERANDS = (
     "{{ctaGroup = #nvvm.cta_group<{group}>, kind = #nvvm.tcgen05_mma_kind<{kind}>}} : (!llvm.ptr<6>, {a}, i64, i32, i1)"
+)
+SCALED = (
+    "{ctaGroup = #nvvm.cta_group<cta_1>, kind = #nvvm.block_scale_kind<mxf8f6f4>}"
+    " : (!llvm.ptr<6>, i64, i64, i32, i1, !llvm.ptr<6>, !llvm.ptr<6>)"
 )
 TENSOR_MEMORY = f"""
 nvvm.tcgen05.alloc %s, %i : !llvm.ptr<3>, i32
@@ -74,6 +75,8 @@ nvvm.tcgen05.mma %t, %l, %l, %i, %b {OPERANDS.format(group="cta_1", kind="f16", 
 nvvm.tcgen05.mma %t, %l, %l, %i, %b {OPERANDS.format(group="cta_1", kind="i8", a="i64")}
 nvvm.tcgen05.mma %t, %l, %l, %i, %b {OPERANDS.format(group="cta_2", kind="tf32", a="i64")}
 nvvm.tcgen05.mma %t, %t, %l, %i, %b {OPERANDS.format(group="cta_1", kind="f8f6f4", a="!llvm.ptr<6>")}
+nvvm.tcgen05.cp %t, %l {{multicast = #nvvm.tcgen05_cp_multicast<warpx4>, shape = #nvvm.tcgen05_cp_shape<shape_32x128b>}}
+nvvm.tcgen05.mma.block_scale %t, %l, %l, %i, %b, %t, %t {SCALED}
 """
 
 
