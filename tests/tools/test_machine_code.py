@@ -76,6 +76,15 @@ def test_a_loop_becomes_a_kernel_of_agents(tmp_path: Path, capsys: pytest.Captur
     assert "@gemm: 256 threads a block" in said
 
 
+def test_one_agent_instead_of_several_is_not_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Tiles are run by one agent then. Threads of it are refused where they have no registers for its sums."""
+    source, out = tmp_path / "wide.mlir", tmp_path / "k.mlir"
+    source.write_text(GEMM.replace("64x128", "64x256").replace("128x128", "128x256"))
+    assert compiled(source, "--target", "sm_90a", "--num-warps", "4", "-o", out) == 0
+    reason = "1 agent: no division of the warps and registers of the multiprocessor holds its tiles"
+    assert f"{source}:12:1: @gemm: {reason}\n" in capsys.readouterr().out
+
+
 def test_sums_that_no_thread_holds_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, out = tmp_path / "wide.mlir", tmp_path / "k.ll"
     source.write_text(GEMM.replace("64x128", "64x256").replace("128x128", "128x256"))
