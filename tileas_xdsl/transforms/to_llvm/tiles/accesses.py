@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import arith, llvm
-from xdsl.dialects.builtin import IntegerType, VectorType, i32
+from xdsl.dialects.builtin import VectorType, i8, i16, i32
 from xdsl.ir import Attribute, SSAValue
 
 from tileas_xdsl.analysis.threads.tiles import Tile
@@ -161,11 +161,15 @@ def _begins_behind(threads: Threads, access: LaneAccess, bit: int) -> SSAValue |
     return threads.once(key, build)
 
 
+WORDS = (i8, i16, i32)
+"""Words that hold the bits of small floats."""
+
+
 def loaded_words(
     threads: Threads, pointer: SSAValue, kind: Attribute, count: int, *, are_floats: bool = False
 ) -> list[SSAValue]:
     """`count` neighbouring words. Bits of floats are read as a vector: they are no numbers that bound anything."""
-    is_one = count == 1 and not (are_floats and isinstance(kind, IntegerType))
+    is_one = count == 1 and not (are_floats and kind in WORDS)
     whole = kind if is_one else VectorType(kind, [count])
     loaded = threads.result(llvm.LoadOp(pointer, whole, alignment=count * _bytes(kind)))
     if is_one:
