@@ -132,6 +132,50 @@ def test_what_blocks_do_not_share_is_refused() -> None:
         lowered(gemm(), 3)
 
 
+FILLED_IN_ROUNDS = """
+!tile = tensor<16x64xf16, #nv_tileas.layout<smem, swizzle<128>>>
+func.func @f(%b: memref<?x?xf16>, %flags: memref<?xi32>) {
+  %c0 = arith.constant 0 : index
+  %none = arith.constant 0 : i32
+  %row = nv_tileaa.get_program_id attributes {axis = 0 : i32} : () -> index
+  %col = nv_tileaa.get_program_id attributes {axis = 1 : i32} : () -> index
+  %ring, %end = nv_tileas.async.pipeline.create_pipeline attributes {numStages = 2 : i32, producerGroupId = 0 : i8, consumerGroupId = 1 : i8} : () -> (!nv_tileas.producer_token, !nv_tileas.consumer_token)
+  %in = nv_tileas.async.pipeline.create_iterator %ring : (!nv_tileas.producer_token) -> !nv_tileas.pipeline_iter<!tile>
+  scf.while : () -> () {
+    CONDITION
+    scf.condition(%more)
+  } do {
+    %own = nv_tileas.async.pipeline.producer_acquire %ring, %in : (!nv_tileas.producer_token, !nv_tileas.pipeline_iter<!tile>) -> !nv_tileas.producer_token
+    %filled, %0 = nv_tileas.async.pipeline.produce_one_async %own, %in attributes {producer_types = [!tile], producer_kind = "tma"} {
+    ^bb0(%slot: !tile):
+      %bt = nv_tileaa.tiled_load %b[%c0, %col] : (memref<?x?xf16>, index, index) -> !tile
+      nv_tileas.async.pipeline.yield %bt : (!tile) -> ()
+    } : (!nv_tileas.producer_token, !nv_tileas.pipeline_iter<!tile>) -> (!nv_tileas.producer_token, !nv_tileas.token)
+    scf.yield
+  }
+  func.return
+}
+"""  # noqa: E501
+PLAN = "tileas-plan-cta{num-ctas=2}"
+SAME = "%more = arith.cmpi sgt, %col, %c0 : index"
+DIFFERENT = "%more = arith.cmpi sgt, %row, %c0 : index"
+LOADED = """%flag = nv_tileaa.load %flags[%row] : (memref<?xi32>, index) -> i32
+    %more = arith.cmpi ne, %flag, %none : i32"""
+
+
+def test_a_loop_that_ends_in_all_blocks_at_once_is_shared() -> None:
+    (function,) = run_passes(parse(FILLED_IN_ROUNDS.replace("CONDITION", SAME)), PLAN).ops
+    assert str(function.attributes["nvvm.cluster_dim"]) == "array<i32: 2, 1, 1>"
+    assert "nv_tileas.multicast = 2" in str(function)
+
+
+@pytest.mark.parametrize("condition", [DIFFERENT, LOADED])
+def test_a_loop_that_ends_in_some_blocks_before_others_is_refused(condition: str) -> None:
+    """Slots are filled together: a block that has gone on would be waited for."""
+    with pytest.raises(RefusedError, match="nothing that 2 blocks of a cluster would load together"):
+        run_passes(parse(FILLED_IN_ROUNDS.replace("CONDITION", condition)), PLAN)
+
+
 # Mutants --------------------------------------------------------------------------------------------------------------
 
 NEEDED = (

@@ -127,6 +127,8 @@ def _deciding(function: KernelFunction) -> Iterator[SSAValue]:
                 yield op.cond
             case scf.WhileOp():
                 yield from op.arguments
+            case scf.ConditionOp():
+                yield op.condition
             case _:
                 pass
 
