@@ -414,6 +414,7 @@ MORE = [
         "two arguments",
         in_sequence("%begin = arith.addi %n, %c0 : index", arguments=", %m: index", second="%m"),
         None,
+        provable=True,
     ),
     Case(
         "two arguments that must differ",

@@ -275,13 +275,23 @@ def test_a_verdict_names_extents_that_are_made_up() -> None:
     assert check(parse(text.format(shape="8", indices="%i")), trip_counts=[0]).verdict_line == "safe"
 
 
-def test_each_of_two_arguments_is_proved_by_itself() -> None:
+def test_two_arguments_are_proved_at_once() -> None:
+    """Where the second loop begins is what the first has counted."""
     text = in_sequence("%begin = arith.addi %n, %c0 : index", arguments=", %m: index", second="%m")
+    report = check(parse(text))
+    assert (report.verdict_line, report.bounded) == (EVERY, [])
+
+
+def test_each_of_two_arguments_is_proved_by_itself() -> None:
+    """In front of the first loop nothing has been counted that a remainder could be taken of."""
+    text = in_sequence("", arguments=", %m: index", second="%m").replace(
+        "  scf.for %i", "  %begin = arith.remui %n, %c3 : index\n  scf.for %i"
+    )
     report = check(parse(text))
     assert report.verdict_line == "safe for trip counts 0..8"
     assert report.bounded == [
-        "@two: 2 arguments bound loops (n, m), and not all at once are proved: 'arith.addi' takes 'n', which also "
-        "bounds loops that are left open; every n is proved where m is 0..8; every m is proved where n is 0..8; "
+        "@two: 2 arguments bound loops (n, m), and not all at once are proved: 'arith.addi' takes 'n mod 3', which "
+        "also bounds loops that are left open; every n is proved where m is 0..8; every m is proved where n is 0..8; "
         "fix all but one with --arg to prove the rest",
     ]
     assert check(parse(text), args={"m": 4}).verdict_line == "safe for every n, with m = 4"
