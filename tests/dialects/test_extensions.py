@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from tests.support.ir import parse, print_custom, print_generic
@@ -141,3 +144,27 @@ def test_what_mlir_refuses_is_refused(line: str, words: str | None) -> None:
     if words is not None:
         assert words in str(refusal.value)
         assert words in said
+
+
+BITS = {
+    "dense<0xFC00> : tensor<4xf16>": [-np.inf] * 4,
+    "dense<0xFF80> : tensor<1xbf16>": [-np.inf],
+    "dense<[0xFF800000, 1.5]> : tensor<2xf32>": [-np.inf, 1.5],
+    "dense<0x4CEB79A3> : tensor<1xf32>": [123456792.0],
+    "dense<0x7FF0000000000000> : tensor<1xf64>": [np.inf],
+    "dense<0x38> : tensor<1xf8E4M3FN>": [1.0],
+    "dense<0x10> : tensor<1xi32>": [16],
+}
+
+
+@pytest.mark.parametrize("text", BITS)
+def test_bits_of_a_float_are_a_float_in_a_tile_too(text: str) -> None:
+    (op,) = [each for each in parse(f"%0 = arith.constant {text}").walk() if isinstance(each, arith.ConstantOp)]
+    assert isinstance(op.value, DenseIntOrFPElementsAttr)
+    assert [*op.value.iter_values()] == BITS[text]
+    assert print_custom(parse(print_custom(op))) == print_custom(parse(f"%0 = arith.constant {text}"))
+
+
+def test_too_many_bits_for_a_float_are_refused() -> None:
+    with pytest.raises(ParseError, match="at most 16 bits for a number of type f16"):
+        parse("%0 = arith.constant dense<0xFC001> : tensor<4xf16>")

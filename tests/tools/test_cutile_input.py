@@ -45,15 +45,37 @@ def test_what_is_compiled_says_its_place_in_python(tmp_path: Path, capsys: Outpu
     assert "nv_tileas.async.pipeline" in (tmp_path / "out.mlir").read_text()
 
 
-def test_a_kernel_that_has_no_counterpart_runs_as_tile_ir(capsys: Output) -> None:
-    kernel = f"{KERNELS}:scaled(f8:?x?, e8:?x?:unaligned, f8:?x?, e8:?x?:unaligned, f32:?x?, 128, 128, 64)"
-    shapes = {"A": "128x64", "SA": "128x2", "B": "64x128", "SB": "2x128", "D": "128x128"}
-    given = [word for name, shape in shapes.items() for word in ("--arg", f"{name}={shape}:1")]
-    assert main(["run", kernel, *given, "--programs", "1"]) == 0
+def test_a_kernel_that_has_no_counterpart_runs_as_tile_ir(tmp_path: Path, capsys: Output) -> None:
+    file = tmp_path / "packed.py"
+    file.write_text(PACKED)
+    np.save(tmp_path / "want.npy", np.arange(4, dtype=np.int32).view(np.int8))
+    given = ["--arg", "X=16:zeros", "--expect", f"X={tmp_path}/want.npy"]
+    assert main(["run", f"{file}:packed(i8:?)", *given]) == 0
     told = capsys.readouterr()
-    assert "ran" in told.out
-    assert "'cuda_tile.mmaf_scaled' op has no counterpart" in told.err
+    assert "ran, and is as expected" in told.out
+    assert "'cuda_tile.pack' op has no counterpart" in told.err
     assert "so it stays Tile IR" in told.err
+
+
+PACKED = """import cuda.tile as ct
+
+
+@ct.kernel
+def packed(X):
+    ct.store(X, index=(0,), tile=ct.bitcast(ct.pack_to_bytes(ct.arange(4, dtype=ct.int32)), ct.int8))
+"""
+
+
+def test_what_a_view_is_padded_with_goes_through_text(tmp_path: Path, capsys: Output) -> None:
+    """Minus infinity stands there as bits."""
+    x = np.random.default_rng(3).standard_normal((2, 200)).astype(np.float16)
+    e = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True).astype(np.float64))
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "want.npy", (e / e.sum(axis=1, keepdims=True)).astype(np.float16))
+    given = ["--arg", f"X={tmp_path}/x.npy", "--arg", "Y=2x200:zeros", "--programs", "2"]
+    given += ["--expect", f"Y={tmp_path}/want.npy", "--rtol", "2e-3", "--atol", "1e-4"]
+    assert main(["run", f"{KERNELS}:softmax(f16:?x?:unaligned, f16:?x?:unaligned, 256)", *given]) == 0
+    assert "ran, and is as expected" in capsys.readouterr().out
 
 
 WRONG = {

@@ -7,6 +7,7 @@ Ops and custom forms of MLIR's dialects that xDSL's versions of these lack: one 
     gpu      the custom forms of device code, #gpu.address_space
     llvm     atomicrmw, cmpxchg, fence, addrspacecast, the custom forms of load and store, #llvm.loop_annotation
     memref   the custom forms of atomic_rmw and copy
+    literals elements of tiles of floats that are written as bits
     scf      forall; the custom forms of parallel, and of while without arguments; what MLIR refuses of an if
 
 The names of these dialects are xDSL's, and a plug-in may not register a name twice. So `universe.py` puts a loader in

@@ -44,6 +44,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.extensions import give_form, replace_check, with_ops
+from tileas_xdsl.dialects.extensions.literals import read_bits_of_floats
 
 INTEGERS = container_of(SignlessIntegerConstraint)
 INTEGERS_AND_INDICES = container_of(SignlessIntegerConstraint | base(IndexType))
@@ -270,6 +271,7 @@ def _check_select(op: Operation) -> None:
 
 def extended(dialect: Dialect) -> Dialect:
     """xDSL's `arith` with the types and forms of this file."""
+    read_bits_of_floats()
     for op, (source, target) in CASTS.items():
         _let_take(op, [source])
         _let_take(op, [target], results=True)

@@ -47,6 +47,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.extensions import with_attributes, with_ops
 from tileas_xdsl.dialects.extensions.cf import check_branches_of_llvm
+from tileas_xdsl.dialects.extensions.literals import read_bits_of_floats
 from tileas_xdsl.dialects.extensions.llvm_accesses import (
     NAME_OF_ORDERING,
     ORDERINGS,
@@ -296,6 +297,7 @@ OPS: tuple[type[Operation], ...] = (AtomicRMWOp, CmpXchgOp, FenceOp, AddrSpaceCa
 
 def extended(dialect: Dialect) -> Dialect:
     """xDSL's `llvm` with the ops of this file; its accesses have MLIR's forms, and it refuses what MLIR refuses."""
+    read_bits_of_floats()
     check_branches_of_llvm()
     give_forms()
     attributes = [LoopAnnotationAttr, LoopUnrollAttr, ConstantRangeAttr, DereferenceableAttr]
