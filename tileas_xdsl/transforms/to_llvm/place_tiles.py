@@ -21,7 +21,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects import func
+from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -44,7 +44,7 @@ from tileas_xdsl.analysis.threads.places import (
     turns_of,
     webs_of,
 )
-from tileas_xdsl.analysis.threads.products import Underway, tokens_in_scope
+from tileas_xdsl.analysis.threads.products import QUEUE, Underway, product_ages, tokens_in_scope
 from tileas_xdsl.analysis.threads.registers import blocks_of
 from tileas_xdsl.analysis.threads.tiles import tile_of
 from tileas_xdsl.diagnostics import op_name, refuse
@@ -71,7 +71,8 @@ class PlaceTilesPass(ModulePass):
       the swizzle of their tiles.
     - Where a loop hands tiles on, so that several are read at a time, they take turns in the slots of one allocation.
       Loops and branches then hand on the number of the slot. A tile takes a slot that no live one has.
-    - A product of wgmma that may still be reading what a tile takes the place of is waited for in front of it.
+    - A product of wgmma that may still be reading what a tile takes the place of is waited for in front of it. The wait
+      behind a loop, which stands in a branch that is taken if the loop has turns, comes in front of the branch.
 
     A function that has places already stays as it is.
 
@@ -103,6 +104,7 @@ class PlaceTilesPass(ModulePass):
         make_loads_explicit(made)
         stage_operands(made)
         drop_unread(made)
+        wait_for_products_on_all_paths(made)
         webs = webs_of(made)
         liveness = Liveness(name for web in webs for name in web.names)
         underway = Underway(made)
@@ -156,6 +158,27 @@ def _give_place(function: func.FuncOp, web: Web, turns: Turns, place: Place) -> 
 
 
 # Products under way ---------------------------------------------------------------------------------------------------
+
+
+def wait_for_products_on_all_paths(function: func.FuncOp) -> None:
+    """
+    Wait for the products of a loop in a loop also where it had no turn, and so no product: the next turn of the outer
+    one then finds none that goes on.
+    """
+    ages = product_ages(function)
+    for op in list(function.walk()):
+        branch = op.parent_op()
+        if (
+            isinstance(op, AsyncWaitOp)
+            and isinstance(branch, scf.IfOp)
+            and branch.true_region.block.first_op is op
+            and not branch.false_region.blocks
+            and isinstance(branch.parent_op(), scf.ForOp | scf.WhileOp)
+            and (age := ages.age(op.token, op)) is not None
+            and age.queue == QUEUE
+        ):
+            op.detach()
+            Rewriter.insert_op(op, InsertPoint.before(branch))
 
 
 def _waits(web: Web, underway: Underway) -> Iterator[tuple[Operation, SSAValue]]:
