@@ -15,12 +15,9 @@ from tileas_xdsl.tools.python.cutile import bytecode_of_kernel
 
 ORDERS = ("lazy", "random")
 """Blocks in their order, and shuffled."""
-STAYS = {"gemm_tf32", "gemm_f64"}
-"""Kernels that have no counterpart in tile programs yet."""
 OPEN = {"gemm_swizzled", "paged_decoding", "ragged_attention", "roots", "accumulate_locked"}
 """Kernels that a check leaves open: loaded data decide where they store, how often a loop turns, or which way to go."""
 EACH = [pytest.param(case, id=case.name) for case in CASES.values()]
-BECOME_TILES = [pytest.param(case, id=name) for name, case in CASES.items() if name not in STAYS]
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +41,7 @@ def test_tile_ir_computes_what_numpy_does(case: Case, order: str) -> None:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("case", BECOME_TILES)
+@pytest.mark.parametrize("case", EACH)
 def test_tiles_compute_what_numpy_does(case: Case, order: str) -> None:
     names = names_of(case)
     for size in case.sizes:
@@ -53,7 +50,7 @@ def test_tiles_compute_what_numpy_does(case: Case, order: str) -> None:
         assert wrong(outcome, launch, names) == [], size
 
 
-@pytest.mark.parametrize("case", [each for each in BECOME_TILES if each.id not in OPEN])
+@pytest.mark.parametrize("case", [each for each in EACH if each.id not in OPEN])
 def test_a_check_finds_nothing_wrong(case: Case) -> None:
     report = check(converted(path_of(case)), judge_waits=False, timeout=60)
     assert report.verdict is Verdict.SAFE, str(report)

@@ -79,6 +79,15 @@ def product(rows: int, inner: int, columns: int, dtype: Any, result: Any) -> lis
     return [normal(rows, inner, dtype=dtype), normal(inner, columns, dtype=dtype), np.zeros((rows, columns), result)]
 
 
+def scaled(rows: int, inner: int, columns: int) -> list[Any]:
+    a, b, d = product(rows, inner, columns, F8, np.float32)
+    sa, sb = (
+        RANDOM.integers(120, 134, shape).astype(np.uint8).view(ml_dtypes.float8_e8m0fnu)
+        for shape in ((rows, inner // 32), (inner // 32, columns))
+    )
+    return [a, sa, b, sb, d]
+
+
 def heads(queries: int, keys: int) -> list[Any]:
     q, k, v = normal(2, queries, 32, dtype=F16), normal(2, keys, 32, dtype=F16), normal(2, keys, 32, dtype=F16)
     return [q, k, v, np.zeros_like(q), np.float32(0.2)]
@@ -95,6 +104,9 @@ CASES: list[tuple[str, tuple[int, ...], list[Any]]] = [
     ("matmul_f16", (2, 1), product(256, 128, 128, F16, F16)),
     ("matmul_bf16", (2, 1), product(70, 50, 64, BF16, np.float32)),
     ("matmul_f8", (2, 1), product(70, 50, 64, F8, np.float32)),
+    ("multiplied_f16", (1,), product(32, 64, 16, F16, F16)),
+    ("multiplied_f64", (1,), product(32, 64, 16, np.float64, np.float64)),
+    ("scaled", (2, 1), scaled(200, 96, 100)),
     *[("softmax", (3,), [normal(3, n, dtype=F16), np.zeros((3, n), F16)]) for n in (256, 200, 1)],
     ("elementwise", (2,), [normal(100), normal(100), np.zeros(100, np.float32), np.float32(0.3)]),
     ("integers", (2,), [integers(300), integers(300, 1), np.zeros(300, np.int32)]),
@@ -122,6 +134,17 @@ def test_a_product_is_that_of_numpy() -> None:
     a, b, d = product(200, 104, 136, F16, F16)
     _, (*_, result) = both("matmul_f16", (2, 2), a, b, d)
     assert np.allclose(result, a.astype(np.float32) @ b.astype(np.float32), rtol=2e-3, atol=2e-2)
+
+
+def test_a_product_of_f32_has_the_bits_of_f32_and_not_those_of_tf32() -> None:
+    a, b, d = product(32, 64, 16, np.float32, np.float32)
+    _, (*_, result) = both("multiplied_f32", (1,), a, b, d)
+    assert np.allclose(result, a.astype(np.float64) @ b.astype(np.float64), rtol=1e-5, atol=1e-5)
+    dots = [op for op in converted("multiplied_f32").walk() if isinstance(op, DotOp)]
+    assert len(dots) == 3
+    for low, high in ((10, 0), (0, 10)):
+        _, (*_, result) = both("multiplied_f32", (1,), a + low, b + high, d)
+        assert np.allclose(result, (a + low).astype(np.float64) @ (b + high), rtol=1e-5, atol=1e-4)
 
 
 def test_rows_are_padded_with_what_the_view_says() -> None:
@@ -198,22 +221,6 @@ def test_operands_of_products_lie_in_shared_memory() -> None:
 
 # Refusals -------------------------------------------------------------------------------------------------------------
 
-REFUSED = {
-    "scaled": ("'cuda_tile.mmaf_scaled' op has no counterpart", "run the kernel as it is"),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_has_no_counterpart_is_named_and_left_alone(name: str) -> None:
-    module = read(exported(name))
-    before = str(module)
-    with pytest.raises(RefusedError) as refused:
-        run_passes(module, CONVERT)
-    assert all(words in str(refused.value) for words in REFUSED[name])
-    assert "kernels.py:" in str(refused.value)
-    assert str(module) == before
-
-
 LOOP = """
 cuda_tile.module @m {{
   entry @k(%x: tile<ptr<f32>>, %n: tile<i32>) {{
@@ -241,6 +248,15 @@ def test_an_unsigned_bound_counts_on() -> None:
     for n in (0, 1, 5):
         outcome = run(module, None, {"x": np.zeros(1, np.float32), "n": n})
         assert outcome.arrays["x"][0] == np.float32(0.5 + n / 2)
+
+
+def test_what_has_no_counterpart_is_named() -> None:
+    module = parse(LOOP.format(body="%x0 = iota : tile<4xi32>\n%p = pack %x0 : tile<4xi32> -> tile<16xi8>"))
+    before = str(module)
+    with pytest.raises(RefusedError, match="has no counterpart in nv_tileaa") as refused:
+        run_passes(module, CONVERT)
+    assert "run the kernel as it is" in str(refused.value)
+    assert str(module) == before
 
 
 def test_a_module_that_is_refused_keeps_its_entry() -> None:

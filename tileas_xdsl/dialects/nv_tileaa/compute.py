@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import (
     Float4E2M1FNType,
     Float16Type,
     Float32Type,
+    Float64Type,
     IntegerAttr,
     IntegerType,
     i1,
@@ -129,12 +130,13 @@ class DotOp(CanonicalizedOp):
 
 
 def verify_accumulator(a: Attribute, c: Attribute) -> None:
-    """Floats accumulate in f32, FP4 also in f16."""
+    """Floats accumulate in f32, FP4 also in f16, and f64 in f64."""
     if isinstance(a, Float4E2M1FNType):
         if not isinstance(c, Float16Type | Float32Type):
             raise VerifyException(f"expects #C element type to be either f32 or f16, but got {c}")
-    elif not isinstance(c, Float32Type):
-        raise VerifyException(f"expects #C element type to be f32, but got {c}")
+    elif not isinstance(c, Float64Type if isinstance(a, Float64Type) else Float32Type):
+        wanted = "f64" if isinstance(a, Float64Type) else "f32"
+        raise VerifyException(f"expects #C element type to be {wanted}, but got {c}")
 
 
 # Tiling -------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ Kernels of Tile IR become functions of tiles: views of arrays that TMA can take 
       ...
 
 The modules: `arrays.py` finds the arrays of a kernel, `state.py` keeps what has become of each value, and the others
-have a function for each op: `elementwise.py`, `shapes.py` (products and reductions, too), `memory.py`, `control.py`.
+have a function for each op: `elementwise.py`, `products.py`, `shapes.py` (reductions, too), `memory.py`, `control.py`.
 """
 
 from __future__ import annotations
@@ -33,13 +33,19 @@ from tileas_xdsl.dialects.cuda_tile.attributes import HintsAttr
 from tileas_xdsl.dialects.cuda_tile.base import TileIROp
 from tileas_xdsl.dialects.cuda_tile.structure import HINTS, EntryOp
 from tileas_xdsl.dialects.cuda_tile.structure import ModuleOp as TileIRModuleOp
-from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa import elementwise, memory, pointers, shapes
+from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa import (
+    elementwise,
+    memory,
+    pointers,
+    products,
+    shapes,
+)
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.arrays import ArrayArgument
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.control import convert_from
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.lanes import arrays_of, users_of
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.state import Conversion
 
-CONVERTING = (elementwise, shapes, memory, pointers)
+CONVERTING = (elementwise, products, shapes, memory, pointers)
 """What has registered its functions; `control` is used directly."""
 COMPUTING = (arith.Arith.name, math.Math.name)
 """Dialects whose ops only compute."""
@@ -63,14 +69,14 @@ class ConvertCudaTileToNvTileAAPass(ModulePass):
         so of Tile IR itself.
 
     Refuses
-        Accesses that are not weak, and atomics; views whose tiles overlap or are gathered; tf32 and scaled products;
-        reductions of several tiles at once; constants of numbers that differ; a `return` from inside a loop. The module
-        stays as it is.
+        Loads and stores that are not weak; constants of numbers that differ, and memory of the module; scans that go
+        backwards; a `return` from inside a loop. The module stays as it is.
 
     Choices
         The number of tiles is an argument, not a quotient in the kernel, so that a check proves a loop for every trip
         count. Weak accesses are ordered by the program below: one of the orders that tokens allow. An integer that
-        counts tiles or programs stays an index where it becomes a coordinate. `approx` and `full` are said on.
+        counts tiles or programs stays an index where it becomes a coordinate. `approx` and `full` are said on. A
+        product of f32 is the sum of three of tf32, within some 2^-20 of it; where a factor is infinite it may be NaN.
     """
 
     name = "convert-cuda-tile-to-nv-tileaa"

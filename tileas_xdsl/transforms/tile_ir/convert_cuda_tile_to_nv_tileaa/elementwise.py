@@ -11,7 +11,21 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, TensorType, UnitAttr, i64
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float8E4M3FNType,
+    Float8E5M2Type,
+    Float16Type,
+    Float32Type,
+    FloatTF32Type,
+    IntegerAttr,
+    IntegerType,
+    TensorType,
+    UnitAttr,
+    f32,
+    i32,
+    i64,
+)
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation
 
@@ -23,7 +37,8 @@ from tileas_xdsl.dialects.extensions.arith import RemFOp, extended, with_boolean
 from tileas_xdsl.dialects.nv_tileaa import elementwise
 from tileas_xdsl.dialects.nv_tileaa.attributes import RoundingMode, RoundingModeAttr
 from tileas_xdsl.dialects.nv_tileaa.types import element_type_of
-from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.state import Conversion, converts
+from tileas_xdsl.dialects.scalars import scalar_of
+from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.state import Conversion, converts, tile_shape
 
 extended(arith.Arith)
 Kind = type[IRDLOperation]
@@ -201,13 +216,18 @@ def compared(to: Conversion, lhs: SSAValue, rhs: SSAValue, predicate: str) -> SS
 @converts("cmpf")
 def _compare_floats(to: Conversion, op: TileIROp) -> None:
     word = op.word("comparison_ordering")[0] + WORDS[op.word("comparison_predicate")]
-    operands = [to.value(operand) for operand in op.operands]
+    lhs, rhs = (to.value(operand) for operand in op.operands)
+    to.give(op, compared_floats(to, lhs, rhs, word))
+
+
+def compared_floats(to: Conversion, lhs: SSAValue, rhs: SSAValue, predicate: str) -> SSAValue:
+    """For each element of two tiles of floats, whether a predicate (`olt`) holds."""
     said: dict[str, Attribute] = {
-        "predicate": IntegerAttr(arith.CMPF_COMPARISON_OPERATIONS.index(word), i64),
+        "predicate": IntegerAttr(arith.CMPF_COMPARISON_OPERATIONS.index(predicate), i64),
         "fastmath": arith.FastMathFlagsAttr("none"),
     }
-    kind = with_booleans(operands[0].type)
-    to.give(op, to.result(arith.CmpfOp.create(operands=operands, result_types=[kind], properties=said)))
+    kind = with_booleans(lhs.type)
+    return to.result(arith.CmpfOp.create(operands=[lhs, rhs], result_types=[kind], properties=said))
 
 
 @converts("select")
@@ -241,8 +261,50 @@ def _truncate(to: Conversion, op: TileIROp) -> None:
 @converts("ftof")
 def _resize(to: Conversion, op: TileIROp) -> None:
     source, result = to.value(op.operands[0]), to.type(op.results[0].type)
-    made = elementwise.FpToFpOp.create(operands=[source], result_types=[result], properties=_rounding(op))
-    to.give(op, to.result(made))
+    if source.type != result:
+        made = elementwise.FpToFpOp.create(operands=[source], result_types=[result], properties=_rounding(op))
+        source = to.result(made)
+    if isinstance(scalar_of(op.results[0].type), FloatTF32Type):
+        source = _rounded_to_tf32(to, op, source)
+    to.give(op, source)
+
+
+NARROW = (Float16Type, BFloat16Type, Float8E4M3FNType, Float8E5M2Type)
+"""Floats that are floats of tf32, too."""
+TF32_DROPS = 13
+"""Bits of an f32 that a tf32 has not."""
+
+
+def _rounded_to_tf32(to: Conversion, op: TileIROp, value: SSAValue) -> SSAValue:
+    """Numbers of f32 as those of tf32 nearest to them, ties to even."""
+    before = scalar_of(op.operands[0].type)
+    if isinstance(before, NARROW):
+        return value
+    if not isinstance(before, Float32Type):
+        to.refuse(op, f"rounds {before} to tf32, by way of f32 twice", "convert to f32 first")
+    bits = reread(to, value, i32)
+
+    def number(of: int) -> SSAValue:
+        return to.constant(of, bits.type)
+
+    drops = number(TF32_DROPS)
+    is_odd = to.result(arith.AndIOp(to.result(arith.ShRUIOp(bits, drops)), number(1)))
+    half = to.result(arith.AddiOp(is_odd, number((1 << TF32_DROPS - 1) - 1)))
+    rounded = truncated_to_tf32(to, reread(to, to.result(arith.AddiOp(bits, half)), f32))
+    is_nan = compared_floats(to, value, value, "uno")
+    return to.result(arith.SelectOp(is_nan, value, rounded))
+
+
+def truncated_to_tf32(to: Conversion, value: SSAValue) -> SSAValue:
+    """Numbers of f32 without the bits that those of tf32 have not."""
+    bits = reread(to, value, i32)
+    return reread(to, to.result(arith.AndIOp(bits, to.constant(-(1 << TF32_DROPS), bits.type))), f32)
+
+
+def reread(to: Conversion, value: SSAValue, element: Attribute) -> SSAValue:
+    """The bits of a number or of a tile as those of another type."""
+    kind = TensorType(element, tile_shape(value)) if isinstance(value.type, TensorType) else element
+    return to.result(elementwise.BitcastOp.create(operands=[value], result_types=[kind]))
 
 
 BITS: Mapping[str, Kind] = {

@@ -39,6 +39,7 @@ from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr
 from tileas_xdsl.dialects.tiles.policies import MemScope, MemSemantic, RmwMode
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.arrays import known
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.elementwise import compared
+from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.products import takes_as_it_is
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.shapes import generated, permuted
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.state import (
     INDEX,
@@ -230,14 +231,13 @@ def _inside(op: TileIROp, kind: TileViewType) -> dict[str, Attribute]:
     return {"in_bounds": DenseArrayBase.from_list(i1, [promised[places.index(axis)] for axis in range(len(places))])}
 
 
-FACTORS = (OPS["mmaf"], OPS["mmai"])
 RESHAPING = (OPS["reshape"], OPS["permute"])
 
 
 def _storage(op: TileIROp) -> Attribute:
     """Shared memory for a tile that products take as it is."""
     users = list(_users(op.results[0]))
-    is_factor = bool(users) and all(isinstance(user, FACTORS) and place < 2 for user, place in users)
+    is_factor = bool(users) and all(takes_as_it_is(user, place) for user, place in users)
     return LayoutAttr.of("smem") if is_factor else TensorType(i1, [1]).encoding
 
 

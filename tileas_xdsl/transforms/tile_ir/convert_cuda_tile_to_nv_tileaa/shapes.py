@@ -1,15 +1,14 @@
-"""Shapes, products, reductions and scans."""
+"""Shapes, reductions and scans."""
 
 from __future__ import annotations
 
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DenseArrayBase, Float32Type, IntegerAttr, TensorType, i32, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, i32, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tileas_xdsl.dialects.cuda_tile.base import TileIROp
-from tileas_xdsl.dialects.nv_tileaa.attributes import Signedness, SignednessAttr
-from tileas_xdsl.dialects.nv_tileaa.compute import DotOp, ReduceOp, ScanOp
+from tileas_xdsl.dialects.nv_tileaa.compute import ReduceOp, ScanOp
 from tileas_xdsl.dialects.nv_tileaa.regions import YieldOp
 from tileas_xdsl.dialects.nv_tileaa.structure import CatOp, ExtractOp, ExtractSliceOp, GenerateOp, PermuteOp
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.elementwise import as_number
@@ -119,28 +118,6 @@ def generated(to: Conversion, kind: TensorType[Any], axis: int) -> SSAValue:
             )
         to.add(YieldOp.create(operands=[number]))
     return to.result(GenerateOp.create(result_types=[kind], regions=[Region(body)]))
-
-
-# Products -------------------------------------------------------------------------------------------------------------
-
-
-@converts("mmaf", "mmai")
-def _multiply(to: Conversion, op: TileIROp) -> None:
-    a, b, c = (to.value(op.operand(name)) for name in ("lhs", "rhs", "acc"))
-    m, n = shape_of(op.results[0])[-2:]
-    k = shape_of(op.operand("lhs"))[-1]
-    batch = shape_of(op.results[0])[:-2] if len(held(shape_of(op.results[0]))) == 3 else ()
-    a, b, c = to.reshaped(a, (*batch, m, k)), to.reshaped(b, (*batch, k, n)), to.reshaped(c, (*batch, m, n))
-    element = cast("TensorType[Any]", c.type).element_type
-    if element != i32 and not isinstance(element, Float32Type):
-        to.refuse(op, f"accumulates in {op.results[0].type}", "accumulate in f32")
-    said = {
-        f"signedness_{letter}": SignednessAttr(Signedness(op.word(name)))
-        for letter, name in (("a", "signedness_lhs"), ("b", "signedness_rhs"))
-        if op.word(name)
-    }
-    made = DotOp.build(operands=[a, b, c, None, None], result_types=[c.type], properties=said)
-    to.give(op, to.reshaped(to.result(made), held(shape_of(op.results[0]))))
 
 
 # Reductions -----------------------------------------------------------------------------------------------------------

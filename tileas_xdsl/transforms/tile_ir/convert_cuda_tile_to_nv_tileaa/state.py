@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     StringAttr,
     TensorType,
+    f32,
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -149,7 +150,9 @@ class Conversion:
         match kind:
             case tile_ir.PointerType():
                 return PointerType(kind.pointee, IntAttr(GLOBAL))
-            case FloatTF32Type() | tile_ir.Float8E5M3FNUType():
+            case FloatTF32Type():
+                return f32
+            case tile_ir.Float8E5M3FNUType():
                 assert self.current is not None
                 self.refuse(self.current, f"has numbers of type {tile_ir.short(kind)}", "compute in f32, or in bf16")
             case _:
