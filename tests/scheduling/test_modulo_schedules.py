@@ -12,7 +12,7 @@ import pytest
 
 from tests.scheduling.test_modulo_bounds import WORKED
 from tests.support.corpora import FULL, corpus, each, sample
-from tests.support.scheduling_problems import mixed_problem, optimum, random_problem
+from tests.support.scheduling_problems import mixed_problem, optimum, queued_problem, random_problem
 from tileas_xdsl.scheduling.modulo.arms import (
     COST,
     FUSE,
@@ -28,6 +28,7 @@ from tileas_xdsl.scheduling.modulo.attempt import Attempt
 from tileas_xdsl.scheduling.modulo.bounds import bounds_of
 from tileas_xdsl.scheduling.modulo.placement import DECOMPOSED, EJECTION, EVERY_ARM, SMALL, place
 from tileas_xdsl.scheduling.modulo.problem import Constraints, ModuloProblem, RingDemand, RingUse, TimedEdge, TimedOp
+from tileas_xdsl.scheduling.modulo.queues import keeps_queues
 from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule, Strategy
 from tileas_xdsl.scheduling.modulo.search import InfeasibleError, SearchLimits, schedule
 from tileas_xdsl.scheduling.modulo.validator import faults
@@ -75,6 +76,25 @@ def test_caps_are_sought_by_doubling_and_bisection(threshold: int) -> None:
 
 def test_costs_are_compared_entry_by_entry() -> None:
     assert CostVector(0, 7, 4096, 9, 100) < CostVector(1, 0, 0, 0, 0)
+
+
+# Queues ---------------------------------------------------------------------------------------------------------------
+
+
+@each("seed", range(300), 60)
+def test_engines_serve_works_in_the_order_in_which_they_are_ready(seed: int) -> None:
+    found(queued_problem(seed))
+
+
+def test_a_work_that_is_served_out_of_order_is_a_fault() -> None:
+    works = (TimedOp("a", (SlotUse("engine", 4),), 9), TimedOp("b", (SlotUse("engine", 4),), 9))
+    edges = (TimedEdge(0, 2, 1), TimedEdge(1, 3, 1))
+    problem = ModuloProblem((op("i", 1, agent=1), op("j", 1, agent=1), *works), edges, works=(2, 3))
+    for ready, served, is_right in [((0, 2), (1, 5), True), ((0, 2), (7, 3), False), ((0, 12), (1, 17), True)]:
+        starts = (*ready, *served)
+        text = "a is ready before b of 0 iterations later and is served after it"
+        assert faults(problem, 10, starts) == ([] if is_right else [text])
+        assert keeps_queues(problem, dict(enumerate(starts)), 10) == is_right
 
 
 # Arms -----------------------------------------------------------------------------------------------------------------

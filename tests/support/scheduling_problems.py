@@ -66,6 +66,32 @@ def knotted_problem(seed: int) -> ModuloProblem:
     return ModuloProblem(tuple(ops), tuple(edges))
 
 
+def queued_problem(seed: int) -> ModuloProblem:
+    """An agent that issues two to four works to an engine, and later waits for each of them, in an order of its own."""
+    rng = random.Random(seed)
+    count = rng.randint(2, 4)
+    issues = [TimedOp(f"issue {number}", (SlotUse("agent", 1),), 1) for number in range(count)]
+    waits = [TimedOp(f"wait {number}", (SlotUse("agent", rng.randint(1, 4)),), 4) for number in range(count)]
+    rows = [rng.randint(1, 8) for _ in range(count)]
+    works = [TimedOp(f"work {n}", (SlotUse("engine", busy),), busy + 12) for n, busy in enumerate(rows)]
+    edges = [
+        edge
+        for number, work in enumerate(works)
+        for edge in (
+            TimedEdge(number, 2 * count + number, 1),
+            TimedEdge(2 * count + number, count + number, work.latency, rng.randint(0, 1)),
+        )
+    ]
+    edges += [
+        TimedEdge(count + first, second, rng.randint(1, 20), rng.randint(1, 3))
+        for first in range(count)
+        for second in range(count)
+        if rng.random() < 0.3
+    ]
+    numbers = tuple(range(2 * count, 3 * count))
+    return ModuloProblem((*issues, *waits, *works), tuple(edges), most_stages=rng.randint(2, 6), works=numbers)
+
+
 def _arithmetic(rng: random.Random, chance: float) -> tuple[SlotUse, ...]:
     return (SlotUse("alu", rng.randint(1, 3)),) if rng.random() < chance else ()
 

@@ -134,6 +134,7 @@ def loop_problem(
         most_stages,
         model.ceilings[0] if model.ceilings else NO_LIMIT,
         {slot.name: slot.number for slot in model.slots} if model.timing is None else {},
+        tuple(works.number.values()),
     )
     makers = tuple(root.op for root in free if isinstance(root.op, CreatePipelineOp))
     return LoopProblem(loop, values.ops, problem, makers, times, works.number)

@@ -28,6 +28,7 @@ from random import Random
 from tileas_xdsl.scheduling.modulo.arms import ARMS, COST, RETRY, LoopFacts, cost_based, retry
 from tileas_xdsl.scheduling.modulo.attempt import Attempt
 from tileas_xdsl.scheduling.modulo.problem import ModuloProblem
+from tileas_xdsl.scheduling.modulo.queues import serve_in_order
 from tileas_xdsl.scheduling.modulo.reservation import ReservationTable
 
 DECOMPOSED = "DECOMPOSED"
@@ -45,7 +46,9 @@ def decompose(attempt: Attempt, facts: LoopFacts) -> bool:
             continue
         for op, row in enumerate(rows):
             attempt.seat(op, stages[op] * attempt.ii + row, DECOMPOSED)
-        return True
+        if serve_in_order(attempt):
+            return True
+        attempt.unseat(list(attempt.table.starts))
     return False
 
 
@@ -122,7 +125,12 @@ SMALL = 64
 
 def eject(attempt: Attempt, facts: LoopFacts) -> bool:
     """Seat all ops of the problem. On failure the table is as it was, empty."""
-    return any(_in_order(attempt, priority) for priority in _priorities(facts))
+    for priority in _priorities(facts):
+        if _in_order(attempt, priority):
+            if serve_in_order(attempt):
+                return True
+            attempt.unseat(list(attempt.table.starts))
+    return False
 
 
 def _priorities(facts: LoopFacts) -> Iterator[Priority]:
@@ -216,7 +224,7 @@ def place(facts: LoopFacts, ii: int, arms: Collection[str] = EVERY_ARM) -> Attem
     pending = frozenset(number for number, op in enumerate(problem.ops) if op.constraints.is_pending)
     for held_over in (pending, frozenset[int]()) if pending else (frozenset[int](),):
         attempt = Attempt(problem, ii, held_over)
-        if all(_win(attempt, facts, group, arms) for group in groups_in_order(problem)):
+        if all(_win(attempt, facts, group, arms) for group in groups_in_order(problem)) and serve_in_order(attempt):
             return attempt
     attempt = Attempt(problem, ii)
     if DECOMPOSED in arms and decompose(attempt, facts):

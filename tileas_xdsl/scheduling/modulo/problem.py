@@ -112,6 +112,8 @@ class ModuloProblem:
     """The latest cycle, counted from the start of an iteration, in which an op may be over."""
     slot_numbers: Mapping[str, int] = field(default_factory=dict[str, int])
     """The numbers by which reports name slots, where the machine model gives them."""
+    works: tuple[int, ...] = ()
+    """Ops that wait in the queue of an engine, each behind the op that issues it."""
 
     def capacity(self, slot: str) -> int:
         return self.capacities.get(slot, 1)
@@ -133,6 +135,15 @@ class ModuloProblem:
             if edge.source != edge.sink:
                 lists[edge.source].append(edge)
         return tuple(map(tuple, lists))
+
+    @cached_property
+    def queues(self) -> tuple[tuple[int, ...], ...]:
+        """The works of each engine that has several."""
+        lists: dict[str, list[int]] = {}
+        for work in self.works:
+            for use in self.ops[work].uses:
+                lists.setdefault(use.slot, []).append(work)
+        return tuple(tuple(works) for works in lists.values() if len(works) > 1)
 
     @cached_property
     def groups(self) -> tuple[tuple[int, ...], ...]:

@@ -21,6 +21,7 @@ from tileas_xdsl.scheduling.modulo.bounds import Bounds, bounds_of, positive_cyc
 from tileas_xdsl.scheduling.modulo.distances import topological_order
 from tileas_xdsl.scheduling.modulo.placement import EVERY_ARM, place
 from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, ModuloProblem, RingDemand, TimedEdge
+from tileas_xdsl.scheduling.modulo.queues import keeps_queues
 from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule, Strategy
 
 SERIAL_ARM = "SERIAL"
@@ -232,6 +233,15 @@ def shorten_lives(attempt: Attempt) -> None:
         start, arm = table.starts[op], attempt.arms[op]
         latest = attempt.latest(op)
         table.remove(op)
-        better = max(table.fitting(op, max(start, latest - attempt.ii + 1), latest), default=start)
-        table.enter(op, max(better, start))
+        better = sorted(table.fitting(op, max(start, latest - attempt.ii + 1), latest), reverse=True)
+        table.enter(op, next((cycle for cycle in better if _is_served(attempt, op, cycle)), start))
         attempt.arms[op] = arm
+
+
+def _is_served(attempt: Attempt, op: int, start: int) -> bool:
+    """Whether the engines still serve their works in order if `op` starts at `start`."""
+    problem = attempt.problem
+    works = (op, *(edge.sink for edge in problem.outgoing[op]))
+    if not any(work in queue for queue in problem.queues for work in works):
+        return True
+    return keeps_queues(problem, {**attempt.table.starts, op: start}, attempt.ii)

@@ -25,6 +25,7 @@ def faults(problem: ModuloProblem, ii: int, starts: Sequence[int], copies: Seque
         *_starts(problem, ii, starts),
         *_dependences(problem, ii, starts),
         *_reservations(problem, ii, starts),
+        *_queues(problem, ii, starts),
         *_rings(problem, ii, starts, copies),
         *_groups(problem, ii, starts),
     ]
@@ -64,6 +65,26 @@ def _reservations(problem: ModuloProblem, ii: int, starts: Sequence[int]) -> Ite
         if taken > there and slot not in reported:
             reported.add(slot)
             yield f"slot {slot} is taken {taken} times in row {row}, and serves {there}"
+
+
+def _queues(problem: ModuloProblem, ii: int, starts: Sequence[int]) -> Iterator[str]:
+    for queue in problem.queues:
+        ready = {
+            work: max(
+                starts[edge.source] + edge.latency - edge.distance * ii
+                for edge in problem.edges
+                if edge.sink == work != edge.source
+            )
+            for work in queue
+        }
+        most = (max(starts) + max(ready.values())) // ii + 1
+        for one in queue:
+            for other in queue:
+                for turns in range(-most, most + 1):
+                    if ready[one] < ready[other] + turns * ii and starts[one] > starts[other] + turns * ii:
+                        first, second = problem.ops[one].name, problem.ops[other].name
+                        yield f"{first} is ready before {second} of {turns} iterations later and is served after it"
+                        break
 
 
 def _rings(problem: ModuloProblem, ii: int, starts: Sequence[int], copies: Sequence[int] | None) -> Iterator[str]:
