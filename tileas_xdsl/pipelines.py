@@ -365,15 +365,19 @@ class TileIRPass(ChoosingPass):
         return not self.threads
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        self.refuse_unbuilt_options()
-        self.refuse_contradictions()
-        refuse_block_scaling(op, self.compute_capability)
-        self.refuse_unknown_target()
-        if self.pipeline_strategy in PIPELINED:
-            self._refuse_unknown_choices(op)
-        for step in self.steps():
+        for step in self.steps_on(op):
             step.apply(ctx, op)
             op.verify()
+
+    def steps_on(self, module: ModuleOp) -> list[ModulePass]:
+        """The passes that `apply` runs on `module`. Raises `PassFailedException` for what the driver refuses."""
+        self.refuse_unbuilt_options()
+        self.refuse_contradictions()
+        refuse_block_scaling(module, self.compute_capability)
+        self.refuse_unknown_target()
+        if self.pipeline_strategy in PIPELINED:
+            self._refuse_unknown_choices(module)
+        return self.steps()
 
     def refuse_unbuilt_options(self) -> None:
         """Raises `PassFailedException` for an option that no pass reads yet, or whose pass does not exist yet."""

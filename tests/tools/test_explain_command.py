@@ -14,10 +14,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
+import tileas_xdsl as tileas
 from tests.support.ir import ROOT, parse
 from tests.tools.conftest import Run
 from tests.views.test_timeline import Page
 from tileas_xdsl.diagnostics import remark, warn
+from tileas_xdsl.pipelines import TileIRPass
 from tileas_xdsl.tools import explain
 from tileas_xdsl.views.listing import ADDED, KEPT, REMOVED, compared, listed
 
@@ -50,6 +52,30 @@ def test_every_stage_has_its_ir_its_verdict_and_its_timeline(run: Run) -> None:
     assert {attributes.get("id") for attributes in shown.of_class("stage")} == {"stage-0", "stage-1", "stage-2"}
     assert shown.of_class("added")
     assert shown.of_class("removed")
+
+
+def test_the_driver_is_shown_by_its_passes(run: Run) -> None:
+    """The last stage is what the driver left, and names the passes that left the program as it was."""
+    driver = "tileir{pipeline-strategy=unspecialize}"
+    _, out, _ = run(GEMM, "-p", driver, "-o", "o.html", "--target", "sm_90", "--trip-count", "3")
+    *stages, idle = out.splitlines()
+    titles = [stage.rpartition(": safe")[0] for stage in stages]
+    assert titles[1] == "tileir: tileas-materialize-async"
+    assert titles[-2:] == ["tileir: tileas-unspecialized-pipeline", 'tileir{pipeline-strategy="unspecialize"}']
+    shown = {title.removeprefix("tileir: ") for title in titles[1:-1]}
+    unchanged = idle.removeprefix("  nothing changed in ").split(", ")
+    assert shown | {*unchanged} == {step.name for step in TileIRPass(pipeline_strategy="unspecialize").steps()}
+    from tests.support.ir import run_passes
+
+    left = run_passes(parse(GEMM.read_text()), driver)
+    assert tileas.explain(parse(GEMM.read_text()), driver).to_dict()["stages"][-1]["ir"] == str(left).rstrip("\n")
+
+
+def test_a_driver_that_refuses_ends_the_page(run: Run) -> None:
+    status, out, err = run(GEMM, "-p", "tileir{opt-level=3}", "-o", "o.html")
+    assert (status, len(out.splitlines())) == (INPUT, 1)
+    assert "tileir: opt-level=3 is read by no pass yet" in err
+    assert "tileir{opt-level=3} stopped:" in Path("o.html").read_text()
 
 
 EDGES = ROOT / "tests" / "checker" / "edges"
@@ -144,7 +170,7 @@ TWO = "func.func @f() {\n  func.return\n}\nfunc.func @g() {\n  func.return\n}"
 
 
 def test_remarks_stand_beside_their_ops(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(explain, "_passes", lambda spec: [("talks", Talks())])
+    monkeypatch.setattr(explain, "passes_of", lambda spec: [("talks", Talks())])
     status, _, err = run(TWO, "-p", "talks", "-o", "o.html")
     assert (status, err) == (EXPLAINED, "")
     text = Path("o.html").read_text()
@@ -157,7 +183,7 @@ def test_remarks_stand_beside_their_ops(run: Run, monkeypatch: pytest.MonkeyPatc
 
 
 def test_refusal_ends_the_page_and_is_reported(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(explain, "_passes", lambda spec: [("stops", Stops()), ("talks", Talks())])
+    monkeypatch.setattr(explain, "passes_of", lambda spec: [("stops", Stops()), ("talks", Talks())])
     status, out, err = run(TWO, "-p", "stops,talks", "-o", "o.html")
     assert status == INPUT
     assert "is not to its taste" in err

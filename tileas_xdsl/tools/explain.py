@@ -1,7 +1,8 @@
 """
 `tileas explain FILE -p PASSES -o OUT.html`: one page that shows what each pass does to a program.
 
-After each pass: the IR with what changed, remarks beside their ops, the verdict of the checker, and the timeline.
+After each pass, those of the driver `tileir` among them: the IR with what changed, remarks beside their ops, the
+verdict of the checker, and the timeline.
 Exit status 0: written, and every stage is safe or undecided. 1: written, and some stage is unsafe. 2: the input is
 wrong, or a pass refused it; then the page shows the stages up to there.
 """
@@ -11,10 +12,9 @@ from __future__ import annotations
 import argparse
 import difflib
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -25,13 +25,14 @@ from xdsl.utils.arg_spec import parse_pipeline
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.collector import seldom_collecting
 from tileas_xdsl.checker.verdict.report import Report, Verdict
-from tileas_xdsl.diagnostics import op_name, recorded_diagnostics
+from tileas_xdsl.diagnostics import Diagnostic, op_name, recorded_diagnostics
 from tileas_xdsl.machine.arguments import ArgumentError, find_function, numbers_of_block
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
+from tileas_xdsl.pipelines import TileIRPass
 from tileas_xdsl.tools.argument_values import argument_values
 from tileas_xdsl.tools.errors import InputError, explain, place_of
 from tileas_xdsl.tools.inputs import full_context, parse_module, read_text
-from tileas_xdsl.tools.machine_input import asked_function, machine_errors, named_values
+from tileas_xdsl.tools.machine_input import machine_errors, named_values
 from tileas_xdsl.tools.output_files import write_text
 from tileas_xdsl.tools.rendering import Source
 from tileas_xdsl.tools.time_limit import NO_TIMEOUT, for_a_run
@@ -68,14 +69,15 @@ def _explained(arguments: argparse.Namespace) -> int:
     out = _destination(arguments.out)
     chosen_target(arguments)
     chosen_trip_count(arguments)
-    passes = _passes(arguments.passes)
+    passes = passes_of(arguments.passes)
     name = "<stdin>" if arguments.file == "-" else arguments.file
     context = full_context()
     text = read_text(arguments.file)
     module = parse_module(text, name, context)
+    how = HowRun(**{each.name: getattr(arguments, each.name) for each in fields(HowRun)})
     with machine_errors(Source(name, text)):
-        _require_what_is_named(module, arguments)
-    road, error = _walk(module, context, passes, name, arguments)
+        _require_what_is_named(module, how)
+    road, error = _walk(module, context, passes, name, arguments.passes, how)
     write_text(str(out), road_html(road))
     for stage in road.stages:
         cycles = f"{stage.picture.cycles:,} cycles" if stage.picture is not None else "no timeline"
@@ -95,12 +97,12 @@ def _destination(out: str | None) -> Path:
     return Path(out)
 
 
-def _require_what_is_named(module: ModuleOp, arguments: argparse.Namespace) -> None:
+def _require_what_is_named(module: ModuleOp, how: HowRun) -> None:
     """Raises `ArgumentError` for a function, an argument or a value that the program as written does not take."""
-    if arguments.function is None and not arguments.arg:
+    if how.function is None and not how.arg:
         return
-    _, body = find_function(module, asked_function(arguments))
-    argument_values(body, named_values(arguments.arg, "--arg"))
+    _, body = find_function(module, how.function_name)
+    argument_values(body, named_values(how.arg, "--arg"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +117,11 @@ class HowRun:
     programs: Sequence[int] | None = None
     timeout: float | None = NO_TIMEOUT
 
+    @property
+    def function_name(self) -> str | None:
+        """The name of the function, without its `@`; None where none is chosen."""
+        return self.function.removeprefix("@") if self.function is not None else None
+
 
 def road_of(module: ModuleOp, passes: str, how: HowRun) -> Road:
     """
@@ -122,18 +129,17 @@ def road_of(module: ModuleOp, passes: str, how: HowRun) -> Road:
 
     Raises `InputError` for passes that do not exist, `ArgumentError` for a function or an argument that does not.
     """
-    arguments = argparse.Namespace(**vars(how), passes=passes)
-    chosen = _passes(passes)
-    _require_what_is_named(module, arguments)
+    chosen = passes_of(passes)
+    _require_what_is_named(module, how)
     name = place_of(module) or "<module>"
-    road, _ = _walk(module.clone(), full_context(), chosen, name.partition(":")[0], arguments)
+    road, _ = _walk(module.clone(), full_context(), chosen, name.partition(":")[0], passes, how)
     return road
 
 
 # Passes ---------------------------------------------------------------------------------------------------------------
 
 
-def _passes(spec: str) -> list[tuple[str, ModulePass]]:
+def passes_of(spec: str) -> list[tuple[str, ModulePass]]:
     """(how it is written, the pass) for each pass of `spec`. Raises `InputError` for one that does not exist."""
     known = Universe.get_multiverse().all_passes
     specs = list(parse_pipeline(spec))
@@ -157,43 +163,94 @@ def _walk(
     context: Context,
     passes: list[tuple[str, ModulePass]],
     name: str,
-    arguments: argparse.Namespace,
+    spec: str,
+    how: HowRun,
 ) -> tuple[Road, Exception | None]:
     """The stages up to the last pass that went through, and the error of the pass that did not."""
-    stages = [_stage("as written", module, [], arguments, None)]
+    stages: list[Stage] = []
+    try:
+        stages.extend(stages_of(module, context, passes, how))
+    except StoppedError as stopped:
+        return Road(name, spec, stages, stopped.lines), stopped.error
+    return Road(name, spec, stages), None
+
+
+class StoppedError(Exception):
+    """A pass refused the program, or left one that does not verify."""
+
+    def __init__(self, title: str, error: Exception) -> None:
+        self.error = error
+        self.lines = [f"{title} stopped:", *explain(error).splitlines()]
+        super().__init__("\n".join(self.lines))
+
+
+def stages_of(
+    module: ModuleOp, context: Context, passes: Sequence[tuple[str, ModulePass]], how: HowRun
+) -> Iterator[Stage]:
+    """
+    The program as it is, and behind each pass, each stage as soon as it is known. `module` is rewritten.
+
+    A driver is shown by its passes. Those that left the program as it was, and said nothing, have one line together.
+    Raises `StoppedError` where a pass does not go through.
+    """
+    last = _stage("as written", module, [], how, None)
+    yield last
     for title, step in passes:
-        with recorded_diagnostics() as said:
-            try:
-                PassPipeline((step,)).apply(context, module)
-                module.verify()
-            except Exception as error:
-                stopped = [f"{title} stopped:", *explain(error).splitlines()]
-                return Road(name, arguments.passes, stages, stopped), error
-        stages.append(_stage(title, module, list(said), arguments, stages[-1]))
-    return Road(name, arguments.passes, stages), None
+        idle: list[str] = []
+        for part_title, part in _parts(title, step, module):
+            said = _applied(part_title, part, module, context)
+            stage = _stage(part_title, module, said, how, last)
+            if part is not step and stage.listing.lines == last.listing.lines and not said:
+                idle.append(part.name)
+                continue
+            yield stage
+            last = stage
+        if isinstance(step, TileIRPass):
+            yield replace(last, title=title, said=(), notes=[*last.notes, f"nothing changed in {', '.join(idle)}"])
+
+
+def _parts(title: str, step: ModulePass, module: ModuleOp) -> list[tuple[str, ModulePass]]:
+    """(title, pass) of each pass of a driver, else of the pass itself. Raises `StoppedError` where a driver refuses."""
+    if not isinstance(step, TileIRPass):
+        return [(title, step)]
+    try:
+        return [(f"{step.name}: {part.name}", part) for part in step.steps_on(module)]
+    except Exception as error:
+        raise StoppedError(title, error) from None
+
+
+def _applied(title: str, step: ModulePass, module: ModuleOp, context: Context) -> list[Diagnostic]:
+    """What `step` says while it rewrites `module`. Raises `StoppedError` where it does not go through."""
+    with recorded_diagnostics() as said:
+        try:
+            PassPipeline((step,)).apply(context, module)
+            module.verify()
+        except Exception as error:
+            raise StoppedError(title, error) from None
+    return list(said)
 
 
 # Stages ---------------------------------------------------------------------------------------------------------------
 
 
-def _stage(title: str, module: ModuleOp, said: list[Any], arguments: argparse.Namespace, before: Stage | None) -> Stage:
+def _stage(title: str, module: ModuleOp, said: list[Diagnostic], how: HowRun, before: Stage | None) -> Stage:
     """The stage after a pass. What has the text of the stage before has its verdict and its picture."""
     listing = listed(module)
     if before is not None and listing.lines == before.listing.lines:
         return replace(before, title=title, listing=listing, said=said)
-    report, unchecked = _checked(module, arguments)
-    picture, undrawn = _drawn(module, arguments)
+    report, unchecked = _checked(module, how)
+    picture, undrawn = _drawn(module, how)
     notes = [note for note in (unchecked, undrawn) if note is not None]
     ops = Counter(op_name(op) for op in module.walk())
     return Stage(title, listing, ops, said, report, picture, notes)
 
 
-def _checked(module: ModuleOp, arguments: argparse.Namespace) -> tuple[Report | None, str | None]:
+def _checked(module: ModuleOp, how: HowRun) -> tuple[Report | None, str | None]:
     """The verdict on every block, whichever is drawn."""
     of_grid = numbers_of_block(module)
-    named = [(name, value) for name, value in named_values(arguments.arg, "--arg") if name not in of_grid]
+    named = [(name, value) for name, value in named_values(how.arg, "--arg") if name not in of_grid]
     fixed = {name: number for name, value in named if (number := _integer(value)) is not None}
-    name, threads, timeout = asked_function(arguments), arguments.threads, arguments.timeout
+    name, threads, timeout = how.function_name, how.threads, how.timeout
     try:
         return check(module, name, args=fixed, threads=threads, timeout=timeout), None
     except (ArgumentError, UndecidedError, UnsupportedError) as error:
@@ -208,19 +265,19 @@ def _integer(text: str) -> int | None:
         return None
 
 
-def _drawn(module: ModuleOp, arguments: argparse.Namespace) -> tuple[Timeline | None, str | None]:
+def _drawn(module: ModuleOp, how: HowRun) -> tuple[Timeline | None, str | None]:
     try:
-        function, body = find_function(module, asked_function(arguments))
-        values = run_values(body, arguments.arg, arguments.trip_count)
-        target = arguments.target or stated_target(function)
+        function, body = find_function(module, how.function_name)
+        values = run_values(body, list(how.arg), how.trip_count)
+        target = how.target or stated_target(function)
         timed = timed_run_of(
             module,
             function,
             values,
             target,
-            threads=arguments.threads,
-            timeout=for_a_run(arguments.timeout),
-            programs=arguments.programs,
+            threads=how.threads,
+            timeout=for_a_run(how.timeout),
+            programs=how.programs,
         )
         return timeline(timed), None
     except (ArgumentError, UndecidedError, UnsupportedError) as error:
