@@ -30,6 +30,7 @@ DO: list[Entry] = [
     ("Find races and deadlocks", "tileas-command.md"),
     ("Draw a timeline", "timeline.md"),
     ("See what each pass changes", "explain.md"),
+    ("Play with a program", "play.md"),
     ("Schedule a loop", "schedules.md"),
     ("Prove a schedule", "proven-schedules.md"),
     ("Convert between models", "four-ways.md"),

@@ -47,6 +47,8 @@ class Browser:
     page: Page
     folder: Path
     """Pages may load what lies below it, and nothing else."""
+    address: str = "about:"
+    """Where the server of these pages is, if there is one."""
     faults: list[str] = field(default_factory=list[str])
 
     def open(self, path: Path) -> Page:
@@ -68,19 +70,19 @@ class Browser:
 
     def note(self, request: Request) -> None:
         """Write down a request that leaves the folder; without a network it fails."""
-        if not request.url.startswith((self.folder.as_uri(), "data:", "blob:", "about:")):
+        if not request.url.startswith((self.folder.as_uri(), "data:", "blob:", "about:", self.address)):
             self.faults.append(f"asks for {request.url}")
 
 
 @contextmanager
-def browser(folder: Path) -> Generator[Browser]:
-    """A tab that sees no network, for the pages below `folder`."""
+def browser(folder: Path, *, offline: bool = True) -> Generator[Browser]:
+    """A tab that sees no network unless `offline` is false, for the pages below `folder`."""
     path = require_chromium()
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
-        context = chromium.new_context(offline=True, reduced_motion="reduce")
+        context = chromium.new_context(offline=offline, reduced_motion="reduce")
         tab = Browser(context.new_page(), folder)
         tab.page.on("request", tab.note)
         tab.page.on(

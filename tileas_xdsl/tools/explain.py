@@ -179,6 +179,7 @@ class StoppedError(Exception):
     """A pass refused the program, or left one that does not verify."""
 
     def __init__(self, title: str, error: Exception) -> None:
+        self.title = title
         self.error = error
         self.lines = [f"{title} stopped:", *explain(error).splitlines()]
         super().__init__("\n".join(self.lines))
@@ -246,13 +247,13 @@ def _stage(title: str, module: ModuleOp, said: list[Diagnostic], how: HowRun, be
 
 
 def _checked(module: ModuleOp, how: HowRun) -> tuple[Report | None, str | None]:
-    """The verdict on every block, whichever is drawn."""
+    """The verdict on every block, whichever is drawn. Waits that could be weaker have no place on the page."""
     of_grid = numbers_of_block(module)
     named = [(name, value) for name, value in named_values(how.arg, "--arg") if name not in of_grid]
     fixed = {name: number for name, value in named if (number := _integer(value)) is not None}
     name, threads, timeout = how.function_name, how.threads, how.timeout
     try:
-        return check(module, name, args=fixed, threads=threads, timeout=timeout), None
+        return check(module, name, args=fixed, threads=threads, judge_waits=False, timeout=timeout), None
     except (ArgumentError, UndecidedError, UnsupportedError) as error:
         return None, f"not checked: {_reason(error)}"
 

@@ -12,6 +12,7 @@ The `tileas` command. (Stock `xdsl-opt` finds our passes as well; `tileas opt` s
     tileas new KIND NAME     a package of your own, with a test that fails
     tileas opt FILE -p P     passes on it, with errors that say where
     tileas passes            what there is to put behind `xdsl-opt -p`
+    tileas play FILE         a page on which it is edited, and what each pass makes of it
     tileas run FILE          a function on numbers
     tileas schedule FILE     when each op of its loops runs, and why
     tileas timeline FILE     a picture of what agents and engines do, in simulated time
@@ -52,6 +53,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "new": ("new", "begin a package of your own: an op, an asynchronous op or a pass, with a test that fails"),
     "opt": ("opt", "run passes on a program, as xdsl-opt does, with errors that say where"),
     "passes": ("passes", "list the passes, their options, defaults and descriptions"),
+    "play": ("play", "edit a program in a browser, and see what each pass makes of it"),
     "run": ("run", "run a function on numbers"),
     "schedule": ("schedule", "show when each op of a loop runs, what binds, and what it takes"),
     "timeline": ("timeline", "draw what agents and engines do, in simulated time"),

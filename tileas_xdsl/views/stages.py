@@ -20,7 +20,7 @@ from tileas_xdsl.diagnostics import Diagnostic
 from tileas_xdsl.tabular import Tabular
 from tileas_xdsl.views.listing import KEPT, ComparedLine, Listing, compared
 from tileas_xdsl.views.notebook import page_tag
-from tileas_xdsl.views.timeline.html import html_page, style_and_script, timeline_section
+from tileas_xdsl.views.timeline.html import html_page, style_and_script, style_and_script_of_all, timeline_section
 from tileas_xdsl.views.timeline.picture import Timeline, is_same
 
 PAGE_HEIGHT = 800
@@ -33,6 +33,10 @@ LEAST_PACKED = 500
 """Folded lines from which on they are kept compressed, and become part of the page when somebody unfolds them."""
 MOST_COUNTED = 6
 """Kinds of ops that the summary of a stage names."""
+
+HEADS = ("stage", "ops", "remarks", "verdict", "cycles", "an iteration")
+COUNTS = {"ops", "remarks", "cycles", "an iteration"}
+"""The columns of the table of stages, and those that hold numbers."""
 
 WORDS = re.compile(
     r"""(?P<value>%[\w$.#-]+)|(?P<string>"[^"]*")|(?P<comment>//.*)|(?P<op>(?<![\w!#.])[a-z_]\w*\.[\w.]+)"""
@@ -73,13 +77,16 @@ text-indent:0;font:13px/1.4 system-ui,sans-serif}.ir .said::before{display:none}
 font-size:13px;overflow-wrap:anywhere}.found pre{white-space:pre-wrap;margin:6px 0 0}
 """
 UNFOLD = """
-for (const fold of document.querySelectorAll('details[data-lines]')) fold.addEventListener('toggle', async () => {
-  const bytes = Uint8Array.from(atob(fold.dataset.lines), c => c.charCodeAt(0));
-  const text = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).text();
-  const lines = document.createElement('pre');
-  lines.textContent = text;
-  fold.append(lines);
-}, { once: true });
+function unfoldLines(root) {
+  for (const fold of root.querySelectorAll('details[data-lines]')) fold.addEventListener('toggle', async () => {
+    const bytes = Uint8Array.from(atob(fold.dataset.lines), c => c.charCodeAt(0));
+    const text = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).text();
+    const lines = document.createElement('pre');
+    lines.textContent = text;
+    fold.append(lines);
+  }, { once: true });
+}
+unfoldLines(document);
 """
 """The script that brings back packed lines."""
 SCHEMES = """:root{--value:#1f5fa8;--said:#8a6100}
@@ -161,32 +168,37 @@ def road_html(road: Road) -> str:
     ]
     before: Stage | None = None
     for number, stage in enumerate(road.stages):
-        parts.append(_stage(number, stage, before))
+        parts.append(stage_html(number, stage, before))
         before = stage
     body = '<main class="road">\n' + "\n".join(parts) + "\n</main>"
     style, script = style_and_script([stage.picture for stage in road.stages if stage.picture is not None])
     return html_page(f"{road.name}: {road.spec}", body, style + SCHEMES + CHANGES, script + UNFOLD)
 
 
+def style_and_script_of_stages() -> tuple[str, str]:
+    """What a page needs that may show any stages; `unfoldLines` begins the folds in an element."""
+    style, script = style_and_script_of_all()
+    return style + SCHEMES + CHANGES, script + UNFOLD
+
+
 # The table at the top -------------------------------------------------------------------------------------------------
 
 
 def _summary(road: Road) -> str:
-    heads = ["stage", "ops", "remarks", "verdict", "cycles", "an iteration"]
-    rows = [_row_of_summary(number, stage) for number, stage in enumerate(road.stages)]
+    heads = [*HEADS]
+    rows = [summary_row(number, stage) for number, stage in enumerate(road.stages)]
     # A telephone has no room for an empty column.
     shown = [any(cells) for cells in zip(*rows, strict=True)]
     heads, *rows = [list(compress(cells, shown)) for cells in (heads, *rows)]
-    counts = {"ops", "remarks", "cycles", "an iteration"}
-    styles = [' class="count"' if head in counts else "" for head in heads]
+    styles = [' class="count"' if head in COUNTS else "" for head in heads]
     lines = ["".join(f"<td{style}>{cell}</td>" for style, cell in zip(styles, row, strict=True)) for row in rows]
     head = "".join(f"<th{style}>{text}</th>" for style, text in zip(styles, heads, strict=True))
     body = "\n".join(f"<tr>{line}</tr>" for line in lines)
     return f'<div class="table"><table>\n<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody>\n</table></div>'
 
 
-def _row_of_summary(number: int, stage: Stage) -> list[str]:
-    """The cells, as HTML."""
+def summary_row(number: int, stage: Stage) -> list[str]:
+    """The cells of a stage in the table at the top, as HTML: one for each of `HEADS`."""
     return [
         f'<a href="#stage-{number}">{escape(stage.title)}</a>',
         f"{sum(stage.ops.values()):,}",
@@ -222,7 +234,8 @@ def _per_iteration(picture: Timeline | None) -> str:
 # One stage ------------------------------------------------------------------------------------------------------------
 
 
-def _stage(number: int, stage: Stage, before: Stage | None) -> str:
+def stage_html(number: int, stage: Stage, before: Stage | None) -> str:
+    """The part of a page that shows `stage`, and what it changed in the stage `before`."""
     listing = stage.listing
     beside: dict[int, list[Diagnostic]] = {}
     apart: list[Diagnostic] = []

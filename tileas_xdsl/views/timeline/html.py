@@ -95,75 +95,78 @@ font-size:13px;overflow-wrap:anywhere}}
 )
 
 SCRIPT = """
-for (const tl of document.querySelectorAll('.tl:not(.tlc)')) {
-  const view = tl.querySelector('.tl-view'), all = tl.querySelector('.tl-all'), said = tl.querySelector('.tl-said');
-  const ruler = tl.querySelector('.tl-ruler'), until = Number(tl.dataset.until);
-  const edges = new Map(), number = e => e.dataset.i;
-  const empty = said.textContent;
-  for (const path of tl.querySelectorAll('.tl-edges path'))
-    for (const end of [path.dataset.a, path.dataset.b])
-      edges.has(end) ? edges.get(end).push(path) : edges.set(end, [path]);
-  const side = () => tl.querySelector('.tl-name') ? tl.querySelector('.tl-name').offsetWidth : 0;
-  const whole = () => (view.clientWidth - side() - 44) / until;
-  let scale = Number(tl.dataset.z);
-  function ticks() {
-    let power = 1, step = 0;
-    while (!step) { step = [1, 2, 5].map(f => f * power).find(s => s * scale >= 90) || 0; power *= 10; }
-    const first = Math.max(0, Math.floor(view.scrollLeft / scale / step) - 1);
-    const last = Math.min(Math.floor(until / step), first + Math.ceil(view.clientWidth / scale / step) + 2);
-    ruler.replaceChildren();
-    for (let k = first; k <= last; k++) {
-      const tick = document.createElement('span');
-      tick.style.setProperty('--a', k * step);
-      tick.textContent = (k * step).toLocaleString('en');
-      ruler.append(tick);
+function drawTimelines(root) {
+  for (const tl of root.querySelectorAll('.tl:not(.tlc)')) {
+    const view = tl.querySelector('.tl-view'), all = tl.querySelector('.tl-all'), said = tl.querySelector('.tl-said');
+    const ruler = tl.querySelector('.tl-ruler'), until = Number(tl.dataset.until);
+    const edges = new Map(), number = e => e.dataset.i;
+    const empty = said.textContent;
+    for (const path of tl.querySelectorAll('.tl-edges path'))
+      for (const end of [path.dataset.a, path.dataset.b])
+        edges.has(end) ? edges.get(end).push(path) : edges.set(end, [path]);
+    const side = () => tl.querySelector('.tl-name') ? tl.querySelector('.tl-name').offsetWidth : 0;
+    const whole = () => (view.clientWidth - side() - 44) / until;
+    let scale = Number(tl.dataset.z);
+    function ticks() {
+      let power = 1, step = 0;
+      while (!step) { step = [1, 2, 5].map(f => f * power).find(s => s * scale >= 90) || 0; power *= 10; }
+      const first = Math.max(0, Math.floor(view.scrollLeft / scale / step) - 1);
+      const last = Math.min(Math.floor(until / step), first + Math.ceil(view.clientWidth / scale / step) + 2);
+      ruler.replaceChildren();
+      for (let k = first; k <= last; k++) {
+        const tick = document.createElement('span');
+        tick.style.setProperty('--a', k * step);
+        tick.textContent = (k * step).toLocaleString('en');
+        ruler.append(tick);
+      }
     }
-  }
-  function zoom(to, at = view.clientWidth / 2) {
-    const before = (view.scrollLeft + at - side()) / scale;
-    scale = Math.min(Math.max(to, whole() / 2), 60);
-    tl.style.setProperty('--z', scale + 'px');
-    view.scrollLeft = before * scale - at + side();
+    function zoom(to, at = view.clientWidth / 2) {
+      const before = (view.scrollLeft + at - side()) / scale;
+      scale = Math.min(Math.max(to, whole() / 2), 60);
+      tl.style.setProperty('--z', scale + 'px');
+      view.scrollLeft = before * scale - at + side();
+      ticks();
+    }
+    tl.querySelector('.tl-in').onclick = () => zoom(scale * 1.5);
+    tl.querySelector('.tl-out').onclick = () => zoom(scale / 1.5);
+    tl.querySelector('.tl-fit').onclick = () => { zoom(whole()); view.scrollLeft = 0; ticks(); };
+    view.addEventListener('wheel', e => {
+      if (!e.ctrlKey && !e.metaKey) return;
+      e.preventDefault();
+      zoom(scale * Math.exp(-e.deltaY / 300), e.clientX - view.getBoundingClientRect().left);
+    }, { passive: false });
+    view.addEventListener('scroll', () => requestAnimationFrame(ticks));
+    let lit = [];
+    function tell(bar) {
+      lit.forEach(x => x.classList.remove('lit'));
+      lit = bar ? [bar, ...(edges.get(number(bar)) || [])] : [];
+      lit.forEach(x => x.classList.add('lit'));
+      if (!bar) { said.textContent = empty; return; }
+      const [first, ...rest] = bar.title.split('\\n'), strong = document.createElement('strong');
+      strong.textContent = first;
+      said.replaceChildren(strong, '\\n' + rest.join('   ·   '));
+    }
+    all.addEventListener('click', e => tell(e.target.closest('.bar')));
+    all.addEventListener('keydown', e => { if (e.key === 'Enter') tell(e.target.closest('.bar')); });
+    tl.addEventListener('keydown', e => {
+      if (e.ctrlKey || e.metaKey || e.altKey) return;
+      if (e.key === '+' || e.key === '=') zoom(scale * 1.5);
+      if (e.key === '-') zoom(scale / 1.5);
+      if (e.key === '0') { zoom(whole()); view.scrollLeft = 0; ticks(); }
+    });
+    for (const step of tl.querySelectorAll('li[data-bar]')) {
+      step.onclick = () => {
+        const bar = all.querySelector('.bar[data-i="' + step.dataset.bar + '"]');
+        tell(bar);
+        view.scrollLeft = bar.offsetLeft - view.clientWidth / 2;
+        bar.focus({ preventScroll: true });
+      };
+    }
+    if (scale < whole()) zoom(whole());
     ticks();
   }
-  tl.querySelector('.tl-in').onclick = () => zoom(scale * 1.5);
-  tl.querySelector('.tl-out').onclick = () => zoom(scale / 1.5);
-  tl.querySelector('.tl-fit').onclick = () => { zoom(whole()); view.scrollLeft = 0; ticks(); };
-  view.addEventListener('wheel', e => {
-    if (!e.ctrlKey && !e.metaKey) return;
-    e.preventDefault();
-    zoom(scale * Math.exp(-e.deltaY / 300), e.clientX - view.getBoundingClientRect().left);
-  }, { passive: false });
-  view.addEventListener('scroll', () => requestAnimationFrame(ticks));
-  let lit = [];
-  function tell(bar) {
-    lit.forEach(x => x.classList.remove('lit'));
-    lit = bar ? [bar, ...(edges.get(number(bar)) || [])] : [];
-    lit.forEach(x => x.classList.add('lit'));
-    if (!bar) { said.textContent = empty; return; }
-    const [first, ...rest] = bar.title.split('\\n'), strong = document.createElement('strong');
-    strong.textContent = first;
-    said.replaceChildren(strong, '\\n' + rest.join('   ·   '));
-  }
-  all.addEventListener('click', e => tell(e.target.closest('.bar')));
-  all.addEventListener('keydown', e => { if (e.key === 'Enter') tell(e.target.closest('.bar')); });
-  tl.addEventListener('keydown', e => {
-    if (e.ctrlKey || e.metaKey || e.altKey) return;
-    if (e.key === '+' || e.key === '=') zoom(scale * 1.5);
-    if (e.key === '-') zoom(scale / 1.5);
-    if (e.key === '0') { zoom(whole()); view.scrollLeft = 0; ticks(); }
-  });
-  for (const step of tl.querySelectorAll('li[data-bar]')) {
-    step.onclick = () => {
-      const bar = all.querySelector('.bar[data-i="' + step.dataset.bar + '"]');
-      tell(bar);
-      view.scrollLeft = bar.offsetLeft - view.clientWidth / 2;
-      bar.focus({ preventScroll: true });
-    };
-  }
-  if (scale < whole()) zoom(whole());
-  ticks();
 }
+drawTimelines(document);
 """
 
 
@@ -187,8 +190,11 @@ def timeline_html(picture: Timeline) -> str:
 
 def style_and_script(pictures: Sequence[Timeline]) -> tuple[str, str]:
     """What a page with sections for `pictures` needs, once."""
-    if not any(is_large(picture) for picture in pictures):
-        return STYLE, SCRIPT
+    return style_and_script_of_all() if any(is_large(picture) for picture in pictures) else (STYLE, SCRIPT)
+
+
+def style_and_script_of_all() -> tuple[str, str]:
+    """For a page of any timelines; `drawTimelines` and `drawLargeTimelines` begin those in an element."""
     style, script = large_style_and_script()
     return STYLE + style, SCRIPT + script
 

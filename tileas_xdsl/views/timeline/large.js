@@ -3,7 +3,7 @@ async function unpacked(text) {
   const bytes = Uint8Array.from(atob(text), c => c.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).json();
 }
-for (const tl of document.querySelectorAll('.tlc')) unpacked(tl.querySelector('.tlc-data').textContent).then(data => {
+const drawLargeTimelines = root => root.querySelectorAll('.tlc').forEach(tl => unpacked(tl.querySelector('.tlc-data').textContent).then(data => {
   const { ROW, BAR, GAP, RULER, FONT } = data.style;
   const part = name => tl.querySelector(name), { bars, lanes, texts, until } = data, count = bars.start.length;
   const view = part('.tlc-view'), main = part('.tlc-main'), over = part('.tlc-over'), said = part('.tl-said');
@@ -279,4 +279,5 @@ for (const tl of document.querySelectorAll('.tlc')) unpacked(tl.querySelector('.
   new ResizeObserver(later).observe(view);
   colours();
   show(0, until);
-});
+}));
+drawLargeTimelines(document);
