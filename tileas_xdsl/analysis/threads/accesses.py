@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from xdsl.dialects import arith
@@ -132,6 +133,14 @@ class Access:
     arrived: frozenset[Operation] = frozenset()
     """The ops at which all threads of the agent have arrived behind that fence, when they had filled a slot."""
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Of what tells accesses of a walk apart: they are put into sets again and again."""
+        return hash((self.op, self.writes, self.slot, self.tile, self.met, self.under_way, self.barrier, self.fenced))
+
     def meets(self, later: Access) -> bool:
         """Whether a byte may be touched by both, in different threads, and written by one."""
         if not (self.writes or later.writes) or self.span is Span.LAST or later.span is Span.FIRST:
@@ -172,10 +181,10 @@ class Access:
             return False
         return isinstance(self.object, Place) and _are_same(self.object, later.object)
 
-    @property
-    def names(self) -> set[SSAValue]:
+    @cached_property
+    def names(self) -> frozenset[SSAValue]:
         """The values that say where it goes."""
-        return {*self.slot, *(() if self.tile is None else self.tile.names)}
+        return frozenset({*self.slot, *(() if self.tile is None else self.tile.names)})
 
     def without(self, names: Callable[[SSAValue], bool]) -> Access:
         """The same access, when such names stand for other numbers."""

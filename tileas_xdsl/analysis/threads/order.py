@@ -184,8 +184,10 @@ class _State:
     unfenced: frozenset[Access] = frozenset()
 
     def mapped(self, change: Callable[[Access], Access]) -> _State:
-        """The same accesses, changed."""
-        return _State(frozenset(map(change, self.pending)), frozenset(map(change, self.unfenced)))
+        """The same accesses, changed; itself where none is."""
+        pending, unfenced = _mapped(self.pending, change), _mapped(self.unfenced, change)
+        is_same = pending is self.pending and unfenced is self.unfenced
+        return self if is_same else _State(pending, unfenced)
 
     def behind(self, own: Sequence[Access], *, with_slots: bool = False) -> _State:
         """
@@ -198,6 +200,12 @@ class _State:
         generic = [access for access in own if access.proxy is Proxy.GENERIC]
         unfenced = [access for access in generic if isinstance(access.object, Place | Slots | Columns)]
         return _State(self.pending.union(pending), self.unfenced.union(unfenced))
+
+
+def _mapped(accesses: frozenset[Access], change: Callable[[Access], Access]) -> frozenset[Access]:
+    """The accesses, changed; the very set where none is, as behind nearly all ops."""
+    changed = {access: other for access in accesses if (other := change(access)) is not access}
+    return accesses.difference(changed).union(changed.values()) if changed else accesses
 
 
 class _Facts:
@@ -325,7 +333,9 @@ class _Walk(FlowClient[_State]):
     def leave(self, op: Operation, state: _State) -> _State:
         results = set(op.results)
         if results and not op.regions:
-            state = state.mapped(lambda access: access.without(results.__contains__))
+            state = state.mapped(
+                lambda access: access if results.isdisjoint(access.names) else access.without(results.__contains__)
+            )
         if isinstance(op, FenceProxyOp):
             state = _fenced(state)
         if op in self.facts.arrivals:

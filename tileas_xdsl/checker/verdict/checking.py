@@ -28,6 +28,7 @@ from tileas_xdsl.checker.verdict.collector import seldom_collecting
 from tileas_xdsl.checker.verdict.deciding import Assumptions, Subject
 from tileas_xdsl.checker.verdict.free_turns import with_free_turns
 from tileas_xdsl.checker.verdict.grid import judge_blocks
+from tileas_xdsl.checker.verdict.in_order import is_in_order, leave_to_order
 from tileas_xdsl.checker.verdict.long_loops import generalised, short_loops, try_longer_loops
 from tileas_xdsl.checker.verdict.loop_bounds import (
     bounding_arguments,
@@ -200,7 +201,12 @@ def _answer(name: str, subject: Subject, question: Question, report: Report, tel
     by_default = question.may_add_counts and not question.fixed
     if by_default and check_turns(name, subject, report, tell, _check_function):
         return question.counts
-    return _check_function(name, subject, question, report, tell)
+    if not asks_for_all or not is_in_order(subject.op):
+        return _check_function(name, subject, question, report, tell)
+    attempt = Report([name], question.counts, tries_every_trip_count=True)
+    tried = _check_function(name, subject, question, attempt, tell)
+    leave_to_order(subject.op, attempt, report)
+    return tried
 
 
 def _nobody(_text: str) -> None:

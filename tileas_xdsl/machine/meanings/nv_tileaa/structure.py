@@ -61,7 +61,7 @@ def _extract_slice(agent: Agent, op: structure.ExtractSliceOp, source: Any, *ope
 # New tiles ------------------------------------------------------------------------------------------------------------
 
 
-@effect(structure.SplatOp)
+@effect(structure.SplatOp, may_move=("source",))
 def _splat(agent: Agent, op: structure.SplatOp, source: Any) -> Any:
     shape = tile_shape(op.result.type)
     if isinstance(source, Pointer):
