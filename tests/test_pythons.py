@@ -50,7 +50,7 @@ COMMANDS = (
     "tileas run examples/double_buffer.mlir --arg n=8 --arg src=8x4:iota --arg dst=8x4:zeros --format json",
     "tileas timeline examples/gemm_loop.mlir --trip-count 4 --target sm_90 -o build/t.svg && cat build/t.svg",
     "tileas course check 1 course/01-asynchronous-work/solution.mlir",
-    "tileas course check 4 course/04-counts/wrong-three.mlir || true",
+    "tileas course check 4 course/04-counts/wrong-four.mlir || true",
 )
 """What is printed depends on no Python."""
 

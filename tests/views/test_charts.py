@@ -98,11 +98,11 @@ def test_what_a_slot_of_a_right_program_holds_does_not_overlap(exhibit: str) -> 
 
 
 @pytest.mark.parametrize("n", [0, 1, 3, 8])
-@pytest.mark.parametrize(("name", "count"), [("solution", 2), ("wrong-one", 1), ("start", 0)])
+@pytest.mark.parametrize(("name", "count"), [("solution", 3), ("wrong-two", 2), ("start", 0)])
 def test_a_wait_empties_the_rows_from_its_count_on(name: str, count: int, n: int) -> None:
-    """The loop of chapter 4, two ahead: one group is committed in each iteration, and two in front of them."""
+    """The loop of exercise 4, three ahead: one group is committed in each iteration, and three in front of them."""
     chart = queues(program("04-counts", name), n)
-    assert {bar.number for bar in chart.bars} == set(range(n + 2))
+    assert {bar.number for bar in chart.bars} == set(range(n + 3))
     assert [label for _, label in chart.columns] == [f"wait {count}"] * n + ["wait 0"]
     for time, label in chart.columns:
         left = int(label.removeprefix("wait "))

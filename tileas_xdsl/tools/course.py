@@ -1,10 +1,10 @@
 """
 `tileas course`: the exercises of the course. `start 4` copies one here, `check 4` judges what became of it.
 
-    tileas course list           all exercises, and which file is judged for each
-    tileas course start N        copies the program that is to be changed into this folder
+    tileas course list           all exercises, which file is judged for each, and which are solved
+    tileas course start N        copies the program that is to be changed, and what goes with it, into this folder
     tileas course check N [FILE] says which conditions it does not meet yet
-    tileas course hint N         one hint
+    tileas course hint N         the next hint; none of them is the answer
     tileas course solution N     prints an answer that passes
 
 Exit status 0: done, and with `check` that all conditions are met. 1: some are not; one line each. 2: there is no such
@@ -14,7 +14,11 @@ exercise, or the file cannot be read.
 from __future__ import annotations
 
 import argparse
+import json
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.exercises import Exercise, exercise_numbered, exercises
@@ -22,6 +26,8 @@ from tileas_xdsl.tools.inputs import read_text
 from tileas_xdsl.tools.output_files import write_text
 
 MET, UNMET = 0, 1
+MARKS = ".tileas-course.json"
+"""The file in the folder of a reader that says how far the reader is."""
 ACTIONS = ("list", "start", "check", "hint", "solution")
 
 
@@ -46,8 +52,14 @@ def run(arguments: argparse.Namespace) -> int:
     _refuse_surplus(arguments.file, arguments.action)
     if arguments.action == "start":
         return _start(exercise)
-    print(exercise.hint if arguments.action == "hint" else read_text(str(exercise.solution)).rstrip("\n"))
+    print(_hint(exercise) if arguments.action == "hint" else read_text(str(exercise.solution)).rstrip("\n"))
     return MET
+
+
+def _hint(exercise: Exercise) -> str:
+    count = len(exercise.hints)
+    number = Progress.read().next_hint(exercise.name, count)
+    return f"hint {number} of {count}: {exercise.hints[number - 1]}"
 
 
 def working_file(exercise: Exercise) -> str:
@@ -56,20 +68,33 @@ def working_file(exercise: Exercise) -> str:
 
 
 def _list() -> int:
+    solved = Progress.read().solved
     for exercise in exercises().values():
-        print(f"{exercise.number:2}  {exercise.title:24} {working_file(exercise)}")
+        mark = "x" if exercise.name in solved else " "
+        print(f"[{mark}] {exercise.number:2}  {exercise.title:24} {working_file(exercise)}")
+    print(f"{len(solved)} of {len(exercises())} solved in this folder")
     return MET
 
 
 def _start(exercise: Exercise) -> int:
-    """Copy the start. What the reader has changed stays; what is unchanged may be started again."""
-    name, text = working_file(exercise), read_text(str(exercise.start))
-    if not Path(name).exists():
-        write_text(name, text)
-    elif read_text(name) != text:
-        raise InputError([f"{name}: error: it is there already, and changed: remove it to start again"])
+    """Copy the start, and the programs of the exercise. What the reader has changed stays."""
+    for program in exercise.demand.programs:
+        copy = Path(exercise.name, program)
+        copy.parent.mkdir(exist_ok=True)
+        _copy(exercise.folder / program, copy)
+    name = working_file(exercise)
+    _copy(exercise.start, Path(name))
     print(f"{name}: {exercise.task}")
     return MET
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file. Raises `InputError` where the reader has changed the copy."""
+    text = read_text(str(source))
+    if not target.exists():
+        write_text(str(target), text)
+    elif read_text(str(target)) != text:
+        raise InputError([f"{target}: error: it is there already, and changed: remove it to start again"])
 
 
 def _check(exercise: Exercise, file: str) -> int:
@@ -85,6 +110,8 @@ def _check(exercise: Exercise, file: str) -> int:
         raise InputError([error.messages[0].partition("\n")[0]]) from None
     for condition in unmet:
         print(f"not met: {condition.line}")
+    if not unmet:
+        Progress.read().solve(exercise.name)
     print(f"{exercise.name}: {f'{len(unmet)} not met' if unmet else 'all conditions are met'}")
     return UNMET if unmet else MET
 
@@ -92,3 +119,45 @@ def _check(exercise: Exercise, file: str) -> int:
 def _refuse_surplus(given: str | None, action: str) -> None:
     if given is not None:
         raise InputError([f"error: tileas course {action}: '{given}' is one argument too many"])
+
+
+# How far a reader is -----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Progress:
+    """
+    What was solved in a folder, and how many hints were given. A folder that cannot be written, or a file that is not
+    ours, costs the marks alone.
+    """
+
+    solved: list[str] = field(default_factory=list[str])
+    """Names of exercises, in the order in which they were solved."""
+    hints: dict[str, int] = field(default_factory=dict[str, int])
+    """Name of an exercise -> how many of its hints were given."""
+
+    @classmethod
+    def read(cls) -> Progress:
+        """The marks of the current folder; none where nothing can be read."""
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            kept: Any = json.loads(Path(MARKS).read_text(encoding="utf-8"))
+            return cls(list(map(str, kept["solved"])), {str(name): int(kept["hints"][name]) for name in kept["hints"]})
+        return cls()
+
+    def write(self) -> None:
+        """Keep the marks in the current folder, where that is possible."""
+        with suppress(OSError):
+            Path(MARKS).write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+
+    def solve(self, name: str) -> None:
+        """Mark the exercise `name` as solved."""
+        if name not in self.solved:
+            self.solved.append(name)
+            self.write()
+
+    def next_hint(self, name: str, count: int) -> int:
+        """The number of the hint that is due, from 1; the last of `count` is given again and again."""
+        number = min(self.hints.get(name, 0) + 1, count)
+        self.hints[name] = number
+        self.write()
+        return number

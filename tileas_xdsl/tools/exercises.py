@@ -1,7 +1,7 @@
 """
 The exercises of the course: what lies in a folder `course/NN-name/`, and what its `exercise.toml` demands.
 
-    exercise.toml     the task, the hint, and what a solution has to meet
+    exercise.toml     the task, hints, and what a solution has to meet
     start.*           what the reader begins with; it fails
     solution.*        one answer that passes
     wrong-*.*         answers that fail, each for the reason that `[wrong]` states
@@ -94,7 +94,8 @@ class Exercise:
     page: str
     """The chapter, as a file name in `docs/course/`."""
     task: str
-    hint: str
+    hints: tuple[str, ...]
+    """From the first push to the last; none is the answer."""
     fails: str
     """The kind of the first condition that the start does not meet."""
     wrong: Mapping[str, str]
@@ -153,8 +154,9 @@ def read_exercise(folder: Path) -> Exercise:
             demand[name] = tuple(cast("list[Any]", demand[name]))
     _refuse_unknown(folder, demand, Conditions)
     _refuse_unknown(folder, data, Exercise)
+    hints = tuple(cast("list[str]", data.pop("hints", [])))
     asked = tuple(Question(**question) for question in questions)
-    return Exercise(folder, int(folder.name[:2]), demand=Conditions(**demand, answers=asked), **data)
+    return Exercise(folder, int(folder.name[:2]), hints=hints, demand=Conditions(**demand, answers=asked), **data)
 
 
 def _refuse_unknown(folder: Path, words: Mapping[str, Any], kind: type[Conditions | Exercise]) -> None:

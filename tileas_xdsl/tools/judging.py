@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import runpy
+import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -24,6 +25,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.over_waits import OverWait
 from tileas_xdsl.checker.verdict.report import Report, Verdict
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.layouts.conversion import Abilities, LayoutPlan
@@ -36,7 +38,7 @@ from tileas_xdsl.machine.core.observer import Observer
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.machine.running import run
 from tileas_xdsl.machine.time.simulation import simulate
-from tileas_xdsl.tools.errors import InputError, explain, place_of
+from tileas_xdsl.tools.errors import InputError, explain, place_of, reason
 from tileas_xdsl.tools.exercises import COURSE, REFERENCES, Conditions, Exercise, Question, exercises
 from tileas_xdsl.tools.inputs import full_context, read_module, read_text
 from tileas_xdsl.tools.layout import panel_of
@@ -56,7 +58,7 @@ def pass_in(path: Path) -> ModulePass:
     except SyntaxError as error:
         raise InputError([f"{path}:{error.lineno}:{error.offset}: error: {error.msg}"]) from None
     except Exception as error:
-        raise InputError([f"{path}: error: it raises {type(error).__name__}: {error}"]) from None
+        raise InputError([f"{_place_in(path, error)}{type(error).__name__}: {reason(error)}"]) from None
     found = [
         value
         for value in names.values()
@@ -138,8 +140,16 @@ def _of_module(demand: Conditions, module: ModuleOp) -> Iterator[Unmet]:
         yield from _of_numbers(demand, module)
     yield from _of_time(demand, module)
     if demand.no_over_wait:
-        yield from (Unmet("over-wait", f"{warning}".partition("\n")[0]) for warning in report.warnings)
+        yield from map(_of_over_wait, report.warnings)
     yield from _of_ops(demand.op_counts, module)
+
+
+def _of_over_wait(found: OverWait) -> Unmet:
+    """How much weaker the wait may be is for the reader to find."""
+    cost = f"; {found.cost}" if found.cost is not None else ""
+    return Unmet(
+        "over-wait", f"{found.place}: over-wait: '{op_name(found.relaxation.op)}' is stronger than needed{cost}"
+    )
 
 
 def _of_safety(report: Report) -> Iterator[Unmet]:
@@ -297,14 +307,22 @@ def _right_answer(exercise: Exercise, question: Question) -> str:
 def _of_pass(exercise: Exercise, path: Path) -> Iterator[Unmet]:
     """A pass: what it makes of the programs of the folder, and of the solutions of the other exercises."""
     step = pass_in(path)
-    for name, count in exercise.demand.programs.items():
-        yield from _of_pass_on(step, exercise.folder / name, exercise.demand.counted, count)
-    for other in exercises().values():
-        if other.suffix == ".mlir" and other.demand.verdict == "safe" and not other.passes:
-            yield from _of_pass_on(step, other.solution)
+    demanded = {exercise.folder / name: count for name, count in exercise.demand.programs.items()}
+    others = [
+        other.solution
+        for other in exercises().values()
+        if other.suffix == ".mlir" and other.demand.verdict == "safe" and not other.passes
+    ]
+    found: dict[str, list[Unmet]] = {}
+    for program in (*demanded, *others):
+        for fault in _of_pass_on(step, path, program, exercise.demand.counted, demanded.get(program)):
+            # One bug of a pass is one line, whatever the number of programs it shows on; each count is demanded alone.
+            found.setdefault(program.name if fault.kind == "ops" else fault.kind, []).append(fault)
+    for first, *more in found.values():
+        yield Unmet(first.kind, first.line + (f"; the same on {len(more)} more programs" if more else ""))
 
 
-def _of_pass_on(step: ModulePass, program: Path, counted: str = "", count: int | None = None) -> Iterator[Unmet]:
+def _of_pass_on(step: ModulePass, path: Path, program: Path, counted: str, count: int | None) -> Iterator[Unmet]:
     """The program is safe behind the pass, and has as many ops named `counted` as are demanded."""
     name = program.relative_to(COURSE).as_posix()
     module = read_module(str(program))
@@ -313,13 +331,21 @@ def _of_pass_on(step: ModulePass, program: Path, counted: str = "", count: int |
     try:
         apply_passes([step], module, full_context())
     except Exception as error:
-        yield Unmet("pass", f"{name}: the pass raises {type(error).__name__}: {_first_line(error)}")
+        yield Unmet(
+            "pass", f"{_place_in(path, error)}{type(error).__name__}: {reason(error)}, on {name}".replace("\n", " ")
+        )
         return
-    faults = [Unmet(fault.kind, f"{name} behind the pass: {fault.line}") for fault in _of_safety(_checked(module))]
-    yield from faults[:1]
+    faults = list(_of_safety(_checked(module)))[:1]
+    yield from (Unmet(fault.kind, f"{name} behind the pass: {fault.line}") for fault in faults)
     there = sum(op.name == counted for op in module.walk())
     if not faults and count is not None and there != count:
         yield Unmet("ops", f"{name} behind the pass: {there} {counted}; {count} demanded")
+
+
+def _place_in(path: Path, error: Exception) -> str:
+    """`file:line: 'text of the line' raises ` of the reader's file; without a line of it, that the pass raises."""
+    lines = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    return f"{path}:{lines[-1].lineno}: '{lines[-1].line}' raises " if lines else f"{path}: the pass raises "
 
 
 def _has_waits(module: ModuleOp) -> bool:
