@@ -70,6 +70,16 @@ def test_three_slots_are_enough_for_two_ahead_in_every_model(model: str):
     assert text(book.shown({"model": model, "distance": 3}), "Verdict").startswith("unsafe: race")
 
 
+def test_a_python_kernel_is_proved_and_multiplies_as_the_target_does():
+    book = notebook("python_to_ptx")
+    for target, product in (("sm_90a", "wgmma.mma_async"), ("sm_80", "mma.sync")):
+        panes = book.shown({"stage": "PTX", "target": target})
+        assert product in text(panes, "PTX")
+        assert text(panes, "Verdict").startswith("safe for every trip count")
+        assert "stages" in text(panes, "Schedule")
+    assert "= mmaf " in text(book.shown({"stage": "Tile IR"}), "Tile IR")
+
+
 def test_an_order_can_hide_a_race():
     book = notebook("four_models")
     numbers = {order: text(book.shown({"distance": 3, "order": order}), "Numbers") for order in ("eager", "lazy")}

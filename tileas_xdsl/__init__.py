@@ -60,9 +60,16 @@ __all__ = [
     "tune",
 ]
 
+CUTILE = "cutile"
+"""The module for kernels in cuTile Python."""
+
 
 def __getattr__(name: str) -> Any:
     """What `tileas.NAME` is; called for names that are not there yet."""
+    if name == CUTILE:
+        import tileas_xdsl.cutile as module
+
+        return module
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from tileas_xdsl import front_door

@@ -26,6 +26,7 @@ TITLES = {
     "race": "A race, step by step",
     "pipelining": "Pipelining",
     "warp_specialisation": "Warp specialisation",
+    "python_to_ptx": "From a Python kernel to PTX",
     "your_pass": "A pass",
 }
 """Module in `docs/notebooks/` -> title, in the order in which they are read."""

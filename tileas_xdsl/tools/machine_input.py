@@ -35,7 +35,7 @@ from tileas_xdsl.machine.parts.programs import AXES
 from tileas_xdsl.tools.errors import InputError, OutOfTimeError, place_of
 from tileas_xdsl.tools.inputs import STDIN, full_context, parse_module, read_text
 from tileas_xdsl.tools.ptx import is_ptx, module_of_ptx, options_of
-from tileas_xdsl.tools.python import PythonKernel, is_python, kernels_of_python
+from tileas_xdsl.tools.python import PythonKernel, asks_for_launches, kernels_of_python
 from tileas_xdsl.tools.rendering import Source
 
 HEADER = re.compile(r"^// -----// .*?IR Dump (?:Before|After:?) (\w+)(?:: ([\w-]+))?.*$", re.MULTILINE)
@@ -162,7 +162,7 @@ def read_kernels(
     `stage`). Of PTX the `arguments` say what a launch has to say. Raises `InputError`, and `OSError` where the file
     cannot be read.
     """
-    if arguments is not None and is_python(path):
+    if arguments is not None and asks_for_launches(path, arguments):
         return [_of_python(each) for each in kernels_of_python(path, arguments.target, arguments.call)]
     name = "<stdin>" if path == STDIN else path
     text = read_text(path)

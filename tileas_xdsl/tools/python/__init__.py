@@ -49,6 +49,16 @@ def add_python(parser: argparse.ArgumentParser) -> None:
         help="call this in the place of what the file does by itself: tests/test_softmax.py::test_rows, or test_rows "
         "of the file",
     )
+    group.add_argument(
+        "--launches",
+        action="store_true",
+        help="of 'file.py:kernel' in cuTile Python, check each launch that the file makes of it; nothing is computed",
+    )
+
+
+def asks_for_launches(path: str, arguments: argparse.Namespace) -> bool:
+    """Whether the launches of a Python file are asked for: all of them, or those of one kernel."""
+    return is_python(path) or (".py:" in path and getattr(arguments, "launches", False))
 
 
 def kernels_of_python(path: str, targets: Sequence[str], call: str | None) -> list[PythonKernel]:
@@ -59,7 +69,7 @@ def kernels_of_python(path: str, targets: Sequence[str], call: str | None) -> li
     """
     from tileas_xdsl.tools.python.cutile import is_script
 
-    if is_script(path):
+    if not is_python(path) or is_script(path):
         return _kernels_of_cutile(path)
     from tileas_xdsl.triton.python_files import kernels_of, titles
 

@@ -5,8 +5,9 @@ Kernels in cuTile Python as input of every command: `kernel.py:name(types)` is t
 
 The words are what the kernel is launched with: `f16:?x?` an array whose rows are dense and whose extents are multiples
 of 16, `f16:?x?:unaligned` one of any extents, `f32` a number, and the value of a constant. They stand in the order of
-the parameters, or behind their names. Without words those of the first launch that the script makes are taken, and a
-remark says which. A kernel that a function makes is `file.py:factory(128)(words)`.
+the parameters, or behind their names; what the kernel's annotations say may be left out. Without words those of the
+first launch that the script makes are taken, and a remark says which. A kernel that a function makes is
+`file.py:factory(128)(words)`.
 
 The package `cuda-tile` exports the kernel as bytecode, without a GPU. What else the file imports and is not installed,
 or takes a GPU, is replaced by a stand-in. A kernel that has no counterpart below stays Tile IR, and a remark says so.
@@ -49,7 +50,7 @@ from tileas_xdsl.dialects.cuda_tile.types import PointerType, TileType
 from tileas_xdsl.readers.tile_ir import read
 from tileas_xdsl.tools.bytecode import with_places
 from tileas_xdsl.tools.errors import InputError
-from tileas_xdsl.tools.python.cutile_launches import launches_of
+from tileas_xdsl.tools.python.cutile_launches import launches_of, words_of, words_of_annotations
 from tileas_xdsl.tools.python.executing import execute, quietly, run_noting
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa import ConvertCudaTileToNvTileAAPass
 from tileas_xdsl.triton.host.anything import standing_in
@@ -110,23 +111,49 @@ def _text(path: str, module: ModuleOp) -> str:
     return f"{text.getvalue()}\n"
 
 
-def texts_of_script(file: str) -> tuple[list[tuple[str, str | InputError]], list[str]]:
+def texts_of_script(path: str) -> tuple[list[tuple[str, str | InputError]], list[str]]:
     """
-    For each kernel that a script in cuTile Python launches its call, and the tile function that it becomes, or why
-    there is none; and what is to be told of the script. Raises as `text_of_kernel`.
+    For each kernel that a script in cuTile Python launches (`script.py`; of one kernel: `script.py:name`) its call, and
+    the tile function that it becomes, or why there is none; and what is to be told of the script. Raises as
+    `text_of_kernel`.
     """
     _cutile()
+    file, _, name = path.partition(".py:")
+    file = f"{file}.py" if name else path
     launches, found = launches_of(file, ELEMENTS), list[tuple[str, str | InputError]]()
     for launch in launches.made:
-        path = f"{file}:{launch.name}"
-        words = dict(zip(inspect.signature(launch.kernel._pyfunc).parameters, launch.words, strict=True))
-        try:
-            data = _exported(path, launch.kernel, launch.words, launch.name)
-        except InputError as error:
-            found.append((launch.call, error))
-            continue
-        found.append((launch.call, _text(path, _module(data, words))))
+        if name in ("", launch.name):
+            try:
+                text = _text_of_words(f"{file}:{launch.name}", launch.kernel, launch.words)
+            except InputError as error:
+                text = error
+            found.append((launch.call, text))
     return found, launches.notes
+
+
+def words_of_call(kernel: Any, arguments: Sequence[Any]) -> tuple[str, ...]:
+    """
+    The words of a call: of arrays, numbers and constants, or words themselves; at the end those may be left out that
+    the annotations of the kernel say. Raises `InputError`.
+    """
+    if not isinstance(kernel, _cutile().kernel):
+        raise InputError([f"error: {kernel!r} is no kernel of cuTile: decorate a function with @ct.kernel"])
+    parameters = list(inspect.signature(kernel._pyfunc).parameters)
+    said = words_of_annotations(kernel)
+    left = [said[name] for name in parameters[len(arguments) :] if name in said]
+    return words_of(kernel, [*arguments, *left], {name: word for word, name in ELEMENTS.items()})
+
+
+def text_of_call(kernel: Any, words: Sequence[str]) -> str:
+    """The tile function that a kernel becomes with these words, each op with its place. Raises `InputError`."""
+    file = inspect.getsourcefile(kernel._pyfunc) or "<kernel>"
+    return _text_of_words(f"{file}:{kernel._pyfunc.__name__}", kernel, words)
+
+
+def _text_of_words(path: str, kernel: Any, words: Sequence[str]) -> str:
+    parameters = inspect.signature(kernel._pyfunc).parameters
+    data = _exported(path, kernel, words, kernel._pyfunc.__name__)
+    return _text(path, _module(data, dict(zip(parameters, words, strict=True))))
 
 
 def is_script(file: str) -> bool:
@@ -163,7 +190,7 @@ def _bytecode(path: str) -> tuple[bytes, Mapping[str, str]]:
     else:
         kernel = _kernel_in(path, file, name, found["made"])
     parameters = list(inspect.signature(kernel._pyfunc).parameters)
-    by_name = _given(path, parameters, given)
+    by_name = _given(path, parameters, given, words_of_annotations(kernel))
     words = {each: by_name[each] for each in parameters}
     return _exported(path, kernel, list(words.values()), kernel._pyfunc.__name__), words
 
@@ -226,8 +253,8 @@ def _make(contents: dict[str, Any], name: str, arguments: Sequence[Any]) -> None
 # What it is launched with ---------------------------------------------------------------------------------------------
 
 
-def _given(path: str, parameters: Sequence[str], text: str | None) -> dict[str, str]:
-    """Parameter -> its word."""
+def _given(path: str, parameters: Sequence[str], text: str | None, said: Mapping[str, str]) -> dict[str, str]:
+    """Parameter -> its word; what nothing is given for is `said` by the kernel."""
     words = [word.strip() for word in (text or "").split(",") if word.strip()]
     found: dict[str, str] = {}
     for place, word in enumerate(words):
@@ -236,6 +263,7 @@ def _given(path: str, parameters: Sequence[str], text: str | None) -> dict[str, 
         if name not in parameters or name in found:
             raise InputError([f"{path}: error: '{word}' is no parameter, or one twice: {', '.join(parameters)}"])
         found[name] = value
+    found = {**said, **found}
     missing = [name for name in parameters if name not in found]
     if missing:
         example = ", ".join(f"{name}={found.get(name, 'f16:?x?')}" for name in parameters)

@@ -6,6 +6,7 @@ Launches that a script in cuTile Python makes, in the words that `kernel.py:name
 
 Arrays need a type, a shape and strides: numpy's do, and so do tensors of the stand-in for torch, where there is none.
 Extents and strides that are multiples of 16 stay so; an array that has others may have any (`:unaligned`).
+`cuda.tile.tune.exhaustive_search` launches each configuration, and calls the first the best.
 """
 
 from __future__ import annotations
@@ -79,6 +80,7 @@ def launches_of(file: str, elements: Mapping[str, str]) -> Launches:
 @contextmanager
 def _caught(found: Launches, words: Mapping[str, str]) -> Generator[None]:
     import cuda.tile as ct  # pyright: ignore
+    from cuda.tile import tune  # pyright: ignore
 
     def launch(_stream: Any, grid: Sequence[Any], kernel: Any, arguments: Sequence[Any], *_: Any, **__: Any) -> None:
         try:
@@ -90,12 +92,30 @@ def _caught(found: Launches, words: Mapping[str, str]) -> Generator[None]:
         if launched.call not in {each.call for each in found.made}:
             found.made.append(launched)
 
-    with patch.object(ct, "launch", launch):
+    def search(
+        space: Sequence[Any], stream: Any, grid: Any, kernel: Any, arguments: Any, hints: Any = None, **_: Any
+    ) -> Any:
+        for config in space:
+            launch(stream, grid(config), kernel_for(config, kernel, hints), arguments(config))
+        timed = [tune.Measurement(config=config, mean_us=0.0, num_samples=0, error_margin_us=0.0) for config in space]
+        result: Any = tune.TuningResult[Any](best=timed[0], successes=timed, failures=())
+        return result
+
+    with patch.object(ct, "launch", launch), patch.object(tune, "exhaustive_search", search):
         yield
 
 
+def kernel_for(config: Any, kernel: Any, hints: Any) -> Any:
+    """The kernel that a search takes for a configuration, with the hints that it asks for."""
+    made = kernel if hasattr(kernel, "_pyfunc") else kernel(config)
+    return made.replace_hints(**hints(config)) if hints is not None else made
+
+
 def words_of(kernel: Any, arguments: Sequence[Any], words: Mapping[str, str]) -> tuple[str, ...]:
-    """The words of arguments; `words` are those of types, by cuTile's names. Raises `InputError`."""
+    """
+    The words of arguments; `words` are those of types, by cuTile's names. A `str` is the word itself. Raises
+    `InputError`.
+    """
     parameters = list(inspect.signature(kernel._pyfunc).parameters)
     if len(parameters) != len(arguments):
         raise InputError([f"{len(arguments)} arguments are given, and there are {len(parameters)} parameters"])
@@ -107,16 +127,44 @@ def words_of(kernel: Any, arguments: Sequence[Any], words: Mapping[str, str]) ->
 
 def _constants(kernel: Any) -> set[str]:
     """The parameters that are constants."""
-    hints = typing.get_type_hints(kernel._pyfunc, include_extras=True)
-    return {
-        name
-        for name, hint in hints.items()
-        if any(type(each).__name__ == "ConstantAnnotation" for each in getattr(hint, "__metadata__", ()))
-    }
+    return {name for name, hint in _hints(kernel).items() if _is_constant(hint)}
+
+
+def _hints(kernel: Any) -> dict[str, Any]:
+    return typing.get_type_hints(kernel._pyfunc, include_extras=True)
+
+
+def _is_constant(hint: Any) -> bool:
+    return any(type(each).__name__ == "ConstantAnnotation" for each in getattr(hint, "__metadata__", ()))
+
+
+NUMBERS = {int: "i32", float: "f32", bool: "i1"}
+"""Annotations of numbers -> their words."""
+
+
+def words_of_annotations(kernel: Any) -> dict[str, str]:
+    """
+    The words that a kernel says itself, by parameter: `n: int`, `scale: float`, a constant with a default, and an array
+    whose annotation has its word, as `X: Annotated[ct.Array, "f16:?x?"]`.
+    """
+    found: dict[str, str] = {}
+    defaults = inspect.signature(kernel._pyfunc).parameters
+    for name, hint in _hints(kernel).items():
+        if name not in defaults:
+            continue
+        said = [each for each in getattr(hint, "__metadata__", ()) if isinstance(each, str)]
+        default = defaults[name].default
+        if said:
+            found[name] = said[0]
+        elif isinstance(hint, type) and hint in NUMBERS:
+            found[name] = NUMBERS[hint]
+        elif _is_constant(hint) and default is not inspect.Parameter.empty:
+            found[name] = str(default)
+    return found
 
 
 def _word(name: str, value: Any, is_constant: bool, words: Mapping[str, str]) -> str:
-    if is_constant or value is None:
+    if is_constant or value is None or isinstance(value, str):
         return str(value)
     if hasattr(value, "shape") and hasattr(value, "dtype") and len(value.shape):
         return _array(name, value, words)
