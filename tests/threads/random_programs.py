@@ -8,7 +8,9 @@ tiles of every kind, queues between agents, and code in front of and behind all 
 integers, so every order of addition gives the same numbers.
 
 `STATEMENTS` lists what a program may say: a new op is one function, and one row there. `WIDER` has more: masks,
-coordinates, permutations, gathers, atomic updates, scans, functions of numbers, and loops that count by themselves.
+coordinates, permutations, batches, gathers, coordinates from memory, atomic updates, scans, functions of numbers, small
+floats, rows that are stored, and loops that count by themselves. Wider programs also multiply bytes, small floats and
+f32.
 """
 
 from __future__ import annotations
@@ -25,8 +27,11 @@ FACTOR = 2
 DEEPEST = 2
 """Loops around a statement."""
 SHAPES = ((8, 32), (16, 32), (32, 16), (16, 16), (4, 32), (1, 32), (64, 16), (32, 64))
-PRODUCT = (64, 16, 16)
-"""M, N and K: the smallest that wgmma has for a warpgroup."""
+PRODUCT = (64, 16)
+"""M and N: the smallest that wgmma has for a warpgroup."""
+SMALL_FLOAT = "f8E4M3FN"
+DEPTHS = {"f16": 16, "f32": 16, "i8": 32, SMALL_FLOAT: 32}
+"""Element of factors -> K."""
 WARPS = (4, 4, 4, 8, 2, 1)
 INPUTS, UPDATED, OUTPUTS = ("%x", "%w"), ("%z", "%t"), ("%y", "%o")
 HALVES = ("%a", "%b")
@@ -34,6 +39,15 @@ ROWS = ("%r", "%q")
 """Arrays of one axis: one that is read, one that is written."""
 PLACES, SUMMED = "%ids", "%sums"
 """An array of coordinates, and one that atomic updates add to."""
+BYTES, FLOATS = ("%bytes",), ("%f8",)
+NARROW = {"f16": HALVES, "i8": BYTES, SMALL_FLOAT: FLOATS}
+"""Element -> the arrays of such numbers, none of which is larger than a factor."""
+MATRIX = 2
+"""Axes of a matrix."""
+BATCHES, BATCHED, BATCH = "%many", "%every", 4
+"""An array of batches that is read, one that is written, and how many these are."""
+FIRST = "%first"
+"""Coordinates of rows of tiles."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +64,15 @@ class Kind:
 
     @property
     def array(self) -> str:
-        return f"memref<{'?x' * len(self.shape)}{self.element}>"
+        batches = f"{BATCH}x" if len(self.shape) > MATRIX else ""
+        return f"memref<{batches}{'?x' * min(len(self.shape), MATRIX)}{self.element}>"
+
+    def of(self, element: str) -> Kind:
+        return replace(self, element=element)
+
+    def full_of(self, number: int) -> str:
+        """The constant in which each element is that number."""
+        return f"dense<{number}{'' if self.element.startswith('i') else '.0'}> : {self}"
 
     @property
     def held(self) -> Kind:
@@ -94,9 +116,11 @@ class Program:
         self.left = self.choices.randint(6, 14)
         """How many statements are left to say."""
         self.shape = self.choices.choice(SHAPES)
-        self.has_products = self.choices.random() < 0.15
+        self.has_products = self.choices.random() < (0.6 if is_wide else 0.15)
+        self.factors = self.choices.choice(list(DEPTHS)) if is_wide else "f16"
+        """What products multiply."""
         if self.has_products:
-            self.shape = (PRODUCT[0], PRODUCT[1])
+            self.shape = PRODUCT
         self.warps = 4 if self.has_products else self.choices.choice(WARPS)
         self.has_queue = self.choices.random() < 0.15
         self.warps = 4 if self.has_queue else self.warps
@@ -107,7 +131,9 @@ class Program:
         """The program in MLIR."""
         arrays = [f"{name}: memref<?x?xf32>" for name in (*INPUTS, *UPDATED, *OUTPUTS)]
         arrays += [f"{name}: memref<?x?xf16>" for name in HALVES] + [f"{name}: memref<?xf32>" for name in ROWS]
-        arrays += [f"{PLACES}: memref<?x?xi32>", f"{SUMMED}: memref<?x?xf32>"]
+        arrays += [f"{PLACES}: memref<?x?xi32>", f"{SUMMED}: memref<?x?xf32>", f"{FIRST}: memref<?xi32>"]
+        arrays += [f"{name}: memref<?x?xi8>" for name in BYTES] + [f"{n}: memref<?x?x{SMALL_FLOAT}>" for n in FLOATS]
+        arrays += [f"{name}: memref<{BATCH}x?x?xf32>" for name in (BATCHES, BATCHED)]
         used = [each for each in arrays if any(_names(line, each.split(":")[0]) for line in self.lines)]
         head = ["#smem = #nv_tileas.layout<smem>", f"func.func @f({', '.join([*used, '%n: index', '%m: index'])}) {{"]
         constants = [f"  %c{number} = arith.constant {number} : index" for number in range(4)]
@@ -221,10 +247,10 @@ class Program:
         if value.bound <= bound:
             return value
         kind = value.kind
-        top = self.made(f"arith.constant dense<{bound}.0> : {kind}", kind, bound)
-        low = self.made(f"arith.constant dense<-{bound}.0> : {kind}", kind, bound)
-        least = self.made(f"arith.minimumf {value.name}, {top.name} : {kind}", kind, value.bound)
-        return self.made(f"arith.maximumf {least.name}, {low.name} : {kind}", kind, bound)
+        least, greatest = ("minsi", "maxsi") if kind.element == "i32" else ("minimumf", "maximumf")
+        top, low = (self.made(f"arith.constant {kind.full_of(sign * bound)}", kind, bound) for sign in (1, -1))
+        cut = self.made(f"arith.{least} {value.name}, {top.name} : {kind}", kind, value.bound)
+        return self.made(f"arith.{greatest} {cut.name}, {low.name} : {kind}", kind, bound)
 
 
 def _names(line: str, array: str) -> bool:
@@ -240,7 +266,8 @@ Statement = Callable[[Program], None]
 
 def loaded(program: Program, kind: Kind, at: str | None = None) -> Value:
     """A tile of an array, in registers or shared memory."""
-    arrays = {"f16": HALVES}.get(kind.element, ROWS[:1] if len(kind.shape) == 1 else INPUTS)
+    others = NARROW | {"i32": (PLACES,)}
+    arrays = others.get(kind.element, ROWS[:1] if len(kind.shape) == 1 else INPUTS)
     if len(kind.shape) == 2 and kind.element == "f32" and not program.scope.reads_only and program.chance(0.25):
         arrays = UPDATED
     array = program.choices.choice(arrays)
@@ -306,14 +333,13 @@ def loaded_from(program: Program, array: str, kind: Kind, at: str) -> Value:
 
 def fresh(program: Program, kind: Kind) -> Value:
     """A value of a kind that was none before."""
-    if kind.element == "f16" and not kind.shared:
+    if kind.element in NARROW and not kind.shared:
         return loaded(program, kind)
     if kind.shared and program.chance(0.4):
         return converted(program, program.any_of(kind.held))
     if kind.shared or program.chance(0.6):
         return loaded(program, kind)
-    number = program.choices.choice(("0.0", "1.0", "2.0"))
-    return program.made(f"arith.constant dense<{number}> : {kind}", kind, 2)
+    return program.made(f"arith.constant {kind.full_of(program.choices.choice((0, 1, 2)))}", kind, 2)
 
 
 def converted(program: Program, value: Value) -> Value:
@@ -364,34 +390,48 @@ def row(program: Program) -> None:
 
 
 def product(program: Program) -> None:
-    """A product, whose factors are loaded, carried, or computed."""
+    """A product, whose factors are loaded, carried, or computed; sums of bytes are whole numbers."""
     if not program.has_products:
         return compute(program)
-    m, n, k = PRODUCT
-    left = factor(program, Kind((m, k), "f16", shared=True))
-    right = factor(program, Kind((k, n), "f16", shared=True))
-    kind = Kind((m, n))
+    (m, n), element = PRODUCT, program.factors
+    k = DEPTHS[element]
+    left = factor(program, Kind((m, k), element, shared=True))
+    right = factor(program, Kind((k, n), element, shared=True))
+    kind = Kind(PRODUCT, "i32" if element == "i8" else "f32")
     total = program.bounded(program.any_of(kind))
+    signs = ", ".join(f"signedness_{each} = #nv_tileaa<signedness signed>" for each in "ab")
+    words = f" attributes {{{signs}}}" if element == "i8" else ""
     types = f"({left.kind}, {right.kind}, {kind}) -> {kind}"
-    bound = total.bound + k * FACTOR * FACTOR
-    program.made(f"nv_tileaa.dot {left.name}, {right.name}, {total.name} : {types}", kind, bound, "p")
+    bound = total.bound + k * _largest_factor(element) ** 2
+    sums = program.made(f"nv_tileaa.dot {left.name}, {right.name}, {total.name}{words} : {types}", kind, bound, "p")
+    if element == "i8":
+        program.made(f"arith.sitofp {sums.name} : {kind} to {kind.of('f32')}", kind.of("f32"), bound)
     return None
+
+
+def _largest_factor(element: str) -> int:
+    """How large factors are: those of narrow elements come from arrays."""
+    return FACTOR if element in NARROW else SMALL
 
 
 def factor(program: Program, kind: Kind) -> Value:
     """An operand of a product in shared memory: loaded, or computed and converted."""
     if program.chance(0.75):
-        return program.any_of(kind)
-    held = program.any_of(kind.held)
-    minus = program.made(f"arith.negf {held.name} : {kind.held}", kind.held, held.bound)
-    return converted(program, minus)
+        value = program.any_of(kind)
+        return value if value.bound <= SMALL else loaded(program, kind)
+    held = kind.held
+    value = program.bounded_any(held)
+    if kind.element == SMALL_FLOAT:
+        return converted(program, value)
+    text = f"arith.maxsi {value.name}, {value.name}" if kind.element == "i8" else f"arith.negf {value.name}"
+    return converted(program, program.made(f"{text} : {held}", held, value.bound))
 
 
 # More of tiles --------------------------------------------------------------------------------------------------------
 
 
 def mask(program: Program) -> None:
-    """Elements are chosen by their coordinates, or by their numbers, and perhaps stored where the mask is set."""
+    """Elements are chosen by their coordinates, or by their numbers, and perhaps loaded or stored where they are."""
     kind = Kind(program.shape)
     bits = Kind(program.shape, "i1")
     one, other = program.any_of(kind), program.any_of(kind)
@@ -414,6 +454,11 @@ def mask(program: Program) -> None:
         small = program.bounded(value)
         target, place = program.choice_of_target(), program.place(kind)
         program.say(f"nv_tileaa.tiled_store {target}[{place}], {small.name} mask({chosen.name}) : {types}")
+    if program.chance(0.4):
+        array, place = program.choices.choice(INPUTS), program.place(kind)
+        types = f"({kind.array}, index, index, {bits}, {kind}) -> {kind}"
+        words = f"mask({chosen.name}) other({other.name})"
+        program.made(f"nv_tileaa.tiled_load {array}[{place}] {words} : {types}", kind, max(FACTOR, other.bound), "l")
 
 
 def turned(program: Program) -> None:
@@ -437,6 +482,44 @@ def gather(program: Program) -> None:
     at = program.made(f"arith.index_cast {found.name} : {numbers} to {places}", places)
     types = f"({Kind((1,)).array}, {places}) -> {kind}"
     program.made(f"nv_tileaa.gather_load {ROWS[0]}[{at.name}] : {types}", kind, FACTOR)
+
+
+def batch(program: Program) -> None:
+    """A tile of a batch: loaded with three axes, used with two, and perhaps another one is stored."""
+    kind = Kind(program.shape, shared=program.chance(0.5))
+    deep = replace(kind, shape=(1, *kind.shape))
+    number = program.choices.randrange(BATCH)
+    found = loaded_from(program, BATCHES, deep, f"%c{number}, {program.place(kind)}")
+    program.made(f"nv_tileaa.view {found.name} : ({deep}) -> {kind}", kind, FACTOR)
+    if program.chance(0.6) and not program.scope.reads_only:
+        value = program.bounded(program.any_of(kind.held))
+        made = program.made(f"nv_tileaa.view {value.name} : ({value.kind}) -> {deep.held}", deep.held, value.bound)
+        stored(program, made, BATCHED, f"%c{number}, {program.place(kind)}")
+
+
+def found_in_memory(program: Program) -> None:
+    """A row of tiles, the number of which is in memory."""
+    at = program.index()
+    number = program.number(f"nv_tileaa.load {FIRST}[{at}] : (memref<?xi32>, index) -> i32")
+    place = program.number(f"arith.index_cast {number} : i32 to index")
+    loaded_from(program, program.choices.choice(INPUTS), Kind(program.shape), f"{place}, %c0")
+
+
+def small_floats(program: Program) -> None:
+    """Numbers of one byte, computed with as f32."""
+    kind = Kind(program.shape)
+    value = loaded(program, kind.of(SMALL_FLOAT))
+    program.made(f"arith.extf {value.name} : {value.kind} to {kind}", kind, value.bound)
+
+
+def store_row(program: Program) -> None:
+    """A tile of one axis, loaded or computed, and stored."""
+    if program.scope.reads_only:
+        return
+    kind = Kind((max(program.shape),))
+    one, other = program.any_of(kind), program.any_of(kind)
+    total = program.made(f"arith.addf {one.name}, {other.name} : {kind}", kind, one.bound + other.bound)
+    stored(program, program.bounded(total), ROWS[1], program.index())
 
 
 def add_atomically(program: Program) -> None:
@@ -536,7 +619,7 @@ def kinds_carried(program: Program) -> list[Kind]:
     if min(program.shape) >= 16 and program.chance(0.15):
         kinds.append(Kind(tile.shape[:1]))
     if program.has_products and program.chance(0.4):
-        kinds.append(Kind((PRODUCT[0], PRODUCT[2]), "f16", shared=True))
+        kinds.append(Kind((PRODUCT[0], DEPTHS[program.factors]), program.factors, shared=True))
     return kinds
 
 
@@ -646,13 +729,18 @@ STATEMENTS: dict[Statement, int] = {
 """What a program may say, and how often it does."""
 WIDER: dict[Statement, int] = {
     mask: 3,
-    turned: 1,
-    gather: 1,
+    turned: 2,
+    gather: 2,
+    product: 6,
+    batch: 1,
+    found_in_memory: 2,
+    small_floats: 1,
+    store_row: 1,
     add_atomically: 1,
     scan: 1,
-    function: 2,
+    function: 3,
     loop_until: 1,
 }
-"""What wider programs say besides."""
+"""What wider programs say besides, or more often."""
 NESTS = frozenset({loop, loop_until})
 """Those that go one deeper."""
