@@ -252,3 +252,30 @@ def test_addresses_of_an_array_with_open_extents_do_not_wrap(batch: int, verdict
     """With extents of 2^30 the last of four batches would begin 3 * 2^62 bytes behind the first."""
     report = check(parse(BATCH.format(batch=batch)))
     assert report.verdict is verdict
+
+
+SIZED = TAIL.replace("%read = arith.select %is_whole, %whole, %part : i32", "{read}").replace(
+    "%y: !llvm.ptr<1>,", "%y: !llvm.ptr<1>, %data: !llvm.ptr<1>,"
+)
+READ_BY_DATA = """%id = llvm.load %data : !llvm.ptr<1> -> i32
+    %known = arith.cmpi ult, %id, %whole : i32
+    %read = arith.select %known, %whole, %none : i32"""
+
+
+def sized(wait: str, more: str = "") -> Report:
+    """How many bytes a copy reads is in memory."""
+    text = SIZED.format(read=READ_BY_DATA, wait=wait)
+    return check(parse(text.replace("    %v = ", f"    {more}\n    %v = ")))
+
+
+def test_how_many_bytes_are_read_of_what_nobody_writes_makes_no_difference() -> None:
+    report = sized("nvvm.cp.async.wait.group 0")
+    assert report.is_proved
+    assert "indices that are data stay inside x;" in report.last_line
+    assert sized("").findings
+
+
+def test_how_many_bytes_are_read_matters_where_something_is_written() -> None:
+    report = sized("nvvm.cp.async.wait.group 0", "llvm.store %none, %from : i32, !llvm.ptr<1>")
+    assert report.verdict is Verdict.UNDECIDED
+    assert "from data that is not computed" in str(report)

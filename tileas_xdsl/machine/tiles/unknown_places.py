@@ -9,6 +9,8 @@ check reads at index 0 in its place, and is undecided as soon as something write
 
     %p = llvm.getelementptr %a[%k]             an address, of which the same holds if only reads use it
     %x = llvm.load %p
+
+    nvvm.cp.async.shared.global %to, %p, 16, cache = cg, %size          all or nothing: as %k is below a bound, or not
 """
 
 from __future__ import annotations
@@ -45,6 +47,19 @@ def places_to_read(
     agent.read_somewhere(base, op)
     agent.assume(LIES_INSIDE.about(base.family))
     return [0 if index is UNKNOWN else agent.known(index, op, ADDRESS) for index in seen], True
+
+
+def size_to_read(agent: Agent, op: Operation, base: MemoryObject, size: Any) -> int:
+    """
+    The `size` that `op` reads in `base`; nothing where it is not known.
+
+    Raises `UndecidedError` for such a size where the array is written.
+    """
+    if agent.has_data or agent.resolve(size) is not UNKNOWN:
+        return agent.known(size, op, "reads")
+    agent.read_somewhere(base, op)
+    agent.assume(LIES_INSIDE.about(base.family))
+    return 0
 
 
 def is_address_of_reads(op: llvm.GEPOp) -> bool:

@@ -129,6 +129,7 @@ from tileas_xdsl.machine.parts.thread_numbers import (
     warps_in_block,
 )
 from tileas_xdsl.machine.tiles.pointers import Pointer
+from tileas_xdsl.machine.tiles.unknown_places import size_to_read
 
 # Barriers with phases -------------------------------------------------------------------------------------------------
 
@@ -383,11 +384,12 @@ def _cp_async(agent: Agent, op: Any, *operands: Any) -> None:
 def _copy_of_thread(agent: Agent, op: Any, lane: int, operands: Sequence[Any]) -> CopyOfThread:
     target, source, *read_size = operands
     size = op.size.value.data
-    read = agent.known(read_size[0], op, "reads") if read_size else size
+    start: Pointer = agent.known(source, op, "copies from")
+    read = size_to_read(agent, op, start.base, read_size[0]) if read_size else size
     if not 0 <= read <= size:
         raise MistakeError(op, f'reads {read} of {size} bytes, which has no meaning; 0 to {size} (PTX ISA, "cp.async")')
     into: View = agent.known(target, op, "copies to").bytes(size)
-    return CopyOfThread(lane, agent.known(source, op, "copies from").bytes(read), into)
+    return CopyOfThread(lane, start.bytes(read), into)
 
 
 @sync(cp_async.CpAsyncCommitGroupOp)
