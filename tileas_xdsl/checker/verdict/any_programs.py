@@ -22,22 +22,25 @@ where the copy is not proved: tiles that coincide may be a mistake that no call 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
-from xdsl.dialects import arith, llvm, scf
+from xdsl.dialects import arith, llvm, memref, scf
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, Region, SSAValue, Use
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import IsolatedFromAbove
 
+from tileas_xdsl.analysis.memory.tail_guards import is_tail_guard
 from tileas_xdsl.analysis.value_flow import behind_captures, names_behind
 from tileas_xdsl.checker.verdict.blocks import TRIP_COUNT, is_extent, loops_over_blocks
 from tileas_xdsl.checker.verdict.bound_formulas import Count, Formula, formula_of, function_of, leaves_of
 from tileas_xdsl.checker.verdict.cases import Case, Tell
 from tileas_xdsl.checker.verdict.deciding import Subject
+from tileas_xdsl.checker.verdict.expanded_loops import count_turns, whole_count_of, without_last
 from tileas_xdsl.checker.verdict.loop_bounds import bounding_arguments, made_up_extent, switching_arguments
 from tileas_xdsl.checker.verdict.proving import is_proved_at_once
 from tileas_xdsl.checker.verdict.report import Outcome, Report
@@ -51,6 +54,7 @@ from tileas_xdsl.machine.core.op_facts import Crosses
 from tileas_xdsl.machine.core.opaque_numbers import positions_of
 from tileas_xdsl.machine.core.threads.cluster_calls import crosses_blocks
 from tileas_xdsl.machine.parts.programs import takes_programs_over
+from tileas_xdsl.machine.tiles.unknown_places import is_address_of_reads
 
 COORDINATES = "coordinates"
 """The operands that say where a box of global memory lies, of copies that name the array by a tensor map."""
@@ -81,6 +85,7 @@ def with_any_programs(function: Operation, name: str) -> AnyPrograms | None:
     copied, body = find_function(module.clone(), name)
     assert isinstance(copied, FuncOp)
     loops = _loops_over_programs(copied)
+    counts = [whole_count_of(loop) for loop in loops]
     turns = _with_argument(copied, loops[0].ub.type, "turns")
     arguments: dict[tuple[Formula, Attribute], BlockArgument] = {}
     stands_for: dict[SSAValue, BlockArgument] = {}
@@ -92,8 +97,9 @@ def with_any_programs(function: Operation, name: str) -> AnyPrograms | None:
             stands_for[root] = arguments[key]
     for root, argument in stands_for.items():
         root.replace_all_uses_with(argument)
-    for loop in loops:
-        _turn(loop, turns)
+    for loop, (_, left_out) in zip(loops, counts, strict=True):
+        _turn(loop, without_last(turns, left_out, loop))
+    count_turns(copied, counts[0][0], turns)
     _erase_dead(copied)
     names = argument_names(body)
     return AnyPrograms(copied, body, names[turns.index], tuple(names[each.index] for each in arguments.values()))
@@ -136,7 +142,8 @@ def _may_be_open(function: FuncOp) -> bool:
     if meets_others or crosses_blocks(function) or takes_programs_over(function):
         return False  # Blocks that take part in one execution may turn differently often.
     loops = _loops_over_programs(function)
-    if not loops or len({_count_of(loop) for loop in loops}) > 1 or not _is_over_programs(_count_of(loops[0])):
+    counts = list(dict.fromkeys(whole_count_of(loop)[0] for loop in loops))
+    if len(counts) != 1 or not _is_over_programs(counts[0]):
         return False
     return all(_sees_arguments(loop) and _only_indexes(loop) for loop in loops)
 
@@ -148,10 +155,6 @@ def _loops_over_programs(function: Operation) -> list[scf.ForOp]:
     """The loops that begin with a number that is computed from the id of the block."""
     loops = (op for op in function.walk() if isinstance(op, scf.ForOp))
     return [loop for loop in loops if any(leaf[0] == "grid" for leaf in leaves_of(formula_of(loop.lb)))]
-
-
-def _count_of(loop: scf.ForOp) -> Count:
-    return formula_of(loop.lb), formula_of(loop.ub), formula_of(loop.step)
 
 
 def _is_over_programs(count: Count) -> bool:
@@ -177,7 +180,7 @@ def _sees_arguments(loop: scf.ForOp) -> bool:
 def _only_indexes(loop: scf.ForOp) -> bool:
     """Whether the number of a program, and what is computed from it, only indexes arrays in the turn of the program."""
     uses = (use for value in _computed_from(loop) for use in value.uses)
-    if not all(_indexes(use) or _reached(use) is not None for use in uses):
+    if not all(_indexes(use) or _guards(use) or _reached(use) is not None for use in uses):
         return False
     leaves = (leaf for root in _roots(loop) for leaf in leaves_of(_in_programs(root, loop)))
     return all(leaf[0] != "data" for leaf in leaves)
@@ -205,10 +208,17 @@ def _reached(use: Use) -> Sequence[SSAValue] | None:
 
 
 def _indexes(use: Use) -> bool:
-    """Whether a use is an index of an array, or a coordinate of a box."""
+    """Whether a use is an index of an array, a coordinate of a box, or goes into an address of nothing but reads."""
     op, facts = use.operation, facts_of(use.operation)
     groups = [*(group for group, _ in facts.indexes), *(group for group in facts.opaque if group == COORDINATES)]
-    return not isinstance(op, llvm.GEPOp) and any(use.index in positions_of(op, group) for group in groups)
+    if isinstance(op, llvm.GEPOp) and not is_address_of_reads(op):
+        return False
+    return any(use.index in positions_of(op, group) for group in groups)
+
+
+def _guards(use: Use) -> bool:
+    """Whether a use only leaves out what lies outside of an array."""
+    return isinstance(use.operation, arith.CmpiOp) and is_tail_guard(use.operation)
 
 
 def _roots(loop: scf.ForOp) -> list[SSAValue]:
@@ -218,26 +228,58 @@ def _roots(loop: scf.ForOp) -> list[SSAValue]:
     Each is any number for itself: what they have to do with each other is not followed.
     """
     computed = _computed_from(loop)
-    return [value for value in computed if not _is_followed(value, computed) and _leads_to_an_index(value, computed)]
+    is_followed = partial(_is_followed, computed=computed)
+    return [value for value in computed if not is_followed(value) and _leads_to_an_index(value, is_followed)]
 
 
 def _is_followed(value: SSAValue, computed: Sequence[SSAValue]) -> bool:
-    """Whether `value` is a sum of numbers computed from a program, a copy of one, or a multiple."""
+    """
+    Whether `value` is a sum of numbers computed from a program, a copy of one, or a multiple: by a constant, or by a
+    stride of the array that is read at that distance.
+    """
     if isinstance(value, BlockArgument):
         return behind_captures(value) is not value
     what = formula_of(value)[0]
     if what.function is Function.PRODUCT:
         others = [operand for operand in cast("OpResult", value).op.operands if operand not in computed]
-        return len(others) == 1 and formula_of(others[0])[0] == "constant"
+        return len(others) == 1 and (formula_of(others[0])[0] == "constant" or _is_distance(value, others[0]))
     return what.function in EVEN and what.signed
 
 
-def _leads_to_an_index(value: SSAValue, computed: Sequence[SSAValue]) -> bool:
+def _is_distance(product: SSAValue, factor: SSAValue) -> bool:
+    """Whether `factor` is a stride of an array, and `product` goes into nothing but addresses of reads there."""
+    sizes = factor.owner
+    if not isinstance(sizes, memref.ExtractStridedMetaDataOp) or factor not in sizes.strides:
+        return False
+    return isinstance(sizes.source, BlockArgument) and _only_reads(product, sizes.source)
+
+
+def _only_reads(distance: SSAValue, array: SSAValue) -> bool:
+    """Whether `distance`, and what is computed from it, goes into nothing but addresses of reads in `array`."""
+    return all(_reads(use, array) for use in distance.uses)
+
+
+def _reads(use: Use, array: SSAValue) -> bool:
+    if isinstance(use.operation, llvm.GEPOp):
+        return _indexes(use) and _array_behind(use.operation.ptr) is array
+    reached = _reached(use)
+    return reached is not None and all(_only_reads(each, array) for each in reached)
+
+
+def _array_behind(pointer: SSAValue) -> SSAValue | None:
+    """The array that the address of `pointer` is taken of; None where that is not known."""
+    op = pointer.owner
+    while isinstance(op, llvm.GEPOp | llvm.IntToPtrOp | arith.IndexCastOp):
+        op = op.operands[0].owner
+    return op.source if isinstance(op, memref.ExtractAlignedPointerAsIndexOp) else None
+
+
+def _leads_to_an_index(value: SSAValue, is_followed: Callable[[SSAValue], bool]) -> bool:
     """Whether `value`, or a sum with it, is an index."""
     if any(map(_indexes, value.uses)):
         return True
     reached = (each for use in value.uses for each in _reached(use) or ())
-    return any(_is_followed(each, computed) and _leads_to_an_index(each, computed) for each in reached)
+    return any(is_followed(each) and _leads_to_an_index(each, is_followed) for each in reached)
 
 
 def _in_programs(value: SSAValue, loop: scf.ForOp) -> Formula:
