@@ -41,13 +41,14 @@ print(json.dumps(found))
 """
 
 
-def ops(how: str) -> dict[str, Any]:
-    done = subprocess.run([sys.executable, "-c", OPS, how], capture_output=True, text=True, cwd=ROOT, check=True)
-    return json.loads(done.stdout)
+def now_and_later(script: str) -> list[dict[str, Any]]:
+    """What a script prints of classes that are defined at once, and when they are met."""
+    commands = ([sys.executable, "-c", script, how] for how in ("now", "later"))
+    return [json.loads(subprocess.run(each, stdout=subprocess.PIPE, cwd=ROOT, check=True).stdout) for each in commands]
 
 
 def test_ops_that_are_defined_later_are_the_same() -> None:
-    now, later = ops("now"), ops("later")
+    now, later = now_and_later(OPS)
     assert not any(waits for waits, *_ in now.values())
     assert sum(waits for waits, *_ in later.values()) > 500
     assert {name: rest for name, (_, *rest) in now.items()} == {name: rest for name, (_, *rest) in later.items()}
@@ -79,6 +80,72 @@ def test_who_asks_for_a_name_gets_what_is_there_afterwards(name: str) -> None:
         assert found == {"traits": "of Derived"}.get(name, "of Base")
     assert Base.traits == "of Base"
     assert defined == [Base, Derived], "once"
+
+
+ATTRIBUTES = """
+import json, sys
+if sys.argv[1] == "later":
+    from tileas_xdsl.tools.start import hasten
+    hasten()
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute
+from tileas_xdsl.tools.inputs import full_context
+found = {}
+context = full_context()
+for name in sorted(context.registered_dialect_names):
+    for kind in context.get_optional_dialect(name).attributes:
+        if issubclass(kind, ParametrizedAttribute):
+            definition = kind.get_irdl_definition()
+            if definition is None:
+                continue
+            waits = "name" not in vars(definition)
+            parameters = [(field, repr(one.constr), one.converter is None) for field, one in definition.parameters]
+            found[f"{kind.__module__}.{kind.__name__}"] = [waits, type(kind).__name__, definition.name, parameters]
+print(json.dumps(found))
+"""
+
+
+def test_attributes_that_are_defined_later_are_the_same() -> None:
+    now, later = now_and_later(ATTRIBUTES)
+    assert {(waits, kind) for waits, kind, *_ in now.values()} == {(False, "ABCMeta")}
+    assert {kind for _, kind, *_ in later.values()} == {"Plain"}
+    assert sum(waits for waits, *_ in later.values()) > 100
+    assert {name: rest for name, (_, _, *rest) in now.items()} == {name: rest for name, (_, _, *rest) in later.items()}
+
+
+INSTANCES = """
+from typing import Protocol
+import typing_extensions
+from tileas_xdsl.tools.start import hasten
+hasten()
+from xdsl.dialects.builtin import FixedBitwidthType, ShapedType, f32, i32
+from xdsl.dialects.arith import AddiOp, ConstantOp
+from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
+op = ConstantOp.from_int_and_width(1, 32)
+kinds = [Attribute, TypeAttribute, FixedBitwidthType, ShapedType, Operation, AddiOp, SSAValue]
+print([[isinstance(each, kind) for kind in kinds] for each in (f32, op, op.result, 1)])
+print(issubclass(AddiOp, Operation), issubclass(AddiOp, Attribute), len({AddiOp, ConstantOp, Operation}))
+
+class Named(Protocol): ...
+class Marked(typing_extensions.Protocol): ...
+class Own(Operation, Named, Marked): ...
+print(issubclass(Own, Operation), isinstance(op, Own))
+try:
+    Operation.register(int)
+except TypeError as error:
+    print(error)
+"""
+
+
+def test_type_answers_for_instances_as_abc_does() -> None:
+    done = subprocess.run([sys.executable, "-c", INSTANCES], capture_output=True, text=True, cwd=ROOT, check=True)
+    of_f32, of_op, of_value, of_number = ([True] * 3 + [False] * 4, *([False] * 7 for _ in range(3)))
+    of_op[4], of_value[6] = True, True
+    assert done.stdout.splitlines() == [
+        str([of_f32, of_op, of_value, of_number]),
+        "True False 3",
+        "True False",
+        "Operation takes no virtual subclasses: derive int from it",
+    ]
 
 
 # Kept code ------------------------------------------------------------------------------------------------------------
@@ -162,7 +229,7 @@ def test_ctrl_c_at_the_start_is_no_traceback(
     assert capsys.readouterr() == ("", "")
 
 
-def test_the_command_starts_with_both(tmp_path: Path) -> None:
+def test_the_command_starts_with_all(tmp_path: Path) -> None:
     """The second start compiles no method of a class, and finds the verdict of the first one."""
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
