@@ -247,7 +247,8 @@ def _generated(
     """LLVM IR, PTX and a cubin, as far as one of `kinds` needs them."""
     try:
         llvm_ir = llvm_ir_of(module) if LLVM_IR in kinds else None
-        ptx = ptx_of_module(module, how.target, with_lines=how.with_lines) if {PTX, CUBIN} & set(kinds) else None
+        with_lines = how.with_lines and PTX in kinds  # a cubin has none
+        ptx = ptx_of_module(module, how.target, with_lines=with_lines) if {PTX, CUBIN} & set(kinds) else None
     except PassFailedException as error:
         raise InputError([str(error)]) from None
     if ptx is None or CUBIN not in kinds:
