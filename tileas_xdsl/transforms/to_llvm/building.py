@@ -6,17 +6,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Generic, TypeVar, cast
 
-from xdsl.builder import Builder
 from xdsl.dialects import arith, llvm, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, LocationAttr, UnitAttr, UnknownLoc, i32
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, LocationAttr, UnitAttr, UnknownLoc, i8, i32
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.rewriter import InsertPoint
 from xdsl.traits import is_side_effect_free
 
 OpT = TypeVar("OpT", bound=Operation)
 FormT = TypeVar("FormT")
+ConstantT = TypeVar("ConstantT", arith.ConstantOp, llvm.ConstantOp)
 
 
 def place(op: OpT, location: LocationAttr) -> OpT:
@@ -24,6 +24,17 @@ def place(op: OpT, location: LocationAttr) -> OpT:
     if isinstance(op.location, UnknownLoc):
         op.location = location
     return op
+
+
+@cache
+def integer(value: int, type_: IntegerType | IndexType) -> IntegerAttr[Any]:
+    """The attribute of a number: thousands of ops share a few."""
+    return IntegerAttr(value, type_)
+
+
+def constant(kind: type[ConstantT], value: Attribute, type_: Attribute) -> ConstantT:
+    """A constant of `arith` or `llvm`, made without asking the definition of the op what it has."""
+    return kind.create(properties={"value": value}, result_types=[type_])
 
 
 @dataclass
@@ -39,7 +50,8 @@ class Code:
         """Build an op at the end of the block, for what stands where the op does that is lowered."""
         if self.location is not None:
             place(op, self.location)
-        return Builder(InsertPoint.at_end(self.block)).insert(op)
+        self.block.add_op(op)
+        return op
 
     def result(self, op: Operation) -> SSAValue:
         """Build an op and take its only result."""
@@ -118,10 +130,7 @@ class Building(Code):
 
     def number(self, value: int, type_: IntegerType | IndexType = i32) -> SSAValue:
         """A constant."""
-        attribute = (
-            IntegerAttr.from_index_int_value(value) if isinstance(type_, IndexType) else IntegerAttr(value, type_)
-        )
-        return self.result(arith.ConstantOp(attribute))
+        return self.result(constant(arith.ConstantOp, integer(value, type_), type_))
 
     def compute(self, op: Callable[[SSAValue, SSAValue], Operation], a: SSAValue, b: SSAValue | int) -> SSAValue:
         """`op(a, b)`; a number becomes a constant of the type of `a`."""
@@ -137,10 +146,9 @@ class Building(Code):
         if offset == 0:
             return pointer
         space = cast(llvm.LLVMPointerType, pointer.type)
-        byte = IntegerType(8)
         if isinstance(offset, int):
-            return self.result(llvm.GEPOp(pointer, [offset], byte, result_type=space))
-        return self.result(llvm.GEPOp(pointer, [llvm.GEP_USE_SSA_VAL], byte, [offset], result_type=space))
+            return self.result(llvm.GEPOp(pointer, [offset], i8, result_type=space))
+        return self.result(llvm.GEPOp(pointer, [llvm.GEP_USE_SSA_VAL], i8, [offset], result_type=space))
 
     def when(self, condition: SSAValue, build: Callable[[], None], *, mark: str | None = None) -> None:
         """Do what `build` builds, in the threads where the condition is true; `mark`: an attribute of the branch."""

@@ -20,6 +20,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from tileas_xdsl.dialects.extensions import llvm_values as values
 from tileas_xdsl.dialects.extensions.arith import IndexCastUIOp
 from tileas_xdsl.dialects.upstream_models.integers import EXACT, OPS, Function, IntegerFunction
+from tileas_xdsl.transforms.to_llvm.building import constant, integer
 from tileas_xdsl.transforms.to_llvm.lowering.state import Lowering, refusal, rule
 from tileas_xdsl.transforms.to_llvm.lowering.types import number_type
 
@@ -102,13 +103,13 @@ def _fma(op: math.FmaOp, low: Lowering) -> None:
 def _constant(op: arith.ConstantOp, low: Lowering) -> None:
     type_ = number_type(op.result.type)
     assert type_ is not None
-    low.give(op.result, low.result(llvm.ConstantOp(_of_type(op.value, type_), type_)))
+    low.give(op.result, low.result(constant(llvm.ConstantOp, _of_type(op.value, type_), type_)))
 
 
 def _of_type(value: Attribute, type_: Attribute) -> Attribute:
     """The constant with integers in the place of indices."""
     if isinstance(value, IntegerAttr) and isinstance(type_, IntegerType):
-        return IntegerAttr(cast("IntegerAttr[Any]", value).value.data, cast("IntegerType", type_))
+        return integer(cast("IntegerAttr[Any]", value).value.data, cast("IntegerType", type_))
     if isinstance(value, DenseIntOrFPElementsAttr) and isinstance(type_, VectorType):
         dense = cast("DenseIntOrFPElementsAttr[Any]", value)
         return dense if dense.type == type_ else DenseIntOrFPElementsAttr(cast(Any, type_), dense.data)

@@ -10,7 +10,7 @@ from xdsl.dialects import llvm
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, i64
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from tileas_xdsl.transforms.to_llvm.building import Conversion
+from tileas_xdsl.transforms.to_llvm.building import Conversion, constant, integer
 from tileas_xdsl.transforms.to_llvm.lowering.types import BufferType, buffer_type, types_for
 from tileas_xdsl.transforms.to_llvm.rule_table import RuleTable
 
@@ -51,7 +51,7 @@ class Lowering(Conversion[Sequence[SSAValue]]):
 
     def integer(self, value: int, type_: IntegerType = i64) -> SSAValue:
         """A constant."""
-        return self.result(llvm.ConstantOp(IntegerAttr(value, type_), type_))
+        return self.result(constant(llvm.ConstantOp, integer(value, type_), type_))
 
     def as_value(self, number: Number) -> SSAValue:
         """The value of a number."""

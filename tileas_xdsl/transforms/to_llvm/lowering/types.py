@@ -100,7 +100,7 @@ def number_type(type_: Attribute) -> Attribute | None:
             element = number_type(vector.element_type)
             if element is None or vector.get_num_dims() != 1 or vector.get_num_scalable_dims():
                 return None
-            return VectorType(element, vector.get_shape())
+            return vector if element == vector.element_type else VectorType(element, vector.get_shape())
         case _:
             return type_ if type(type_) in FLOATS else None
 

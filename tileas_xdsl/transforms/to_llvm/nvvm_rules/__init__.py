@@ -90,7 +90,7 @@ def _refuse_what_has_no_meaning(op: Operation) -> None:
 
 
 def _lower(op: Operation) -> None:
-    emit = Emitter.before(op)
+    emit = Emitter(op)
     Rewriter.replace_op(op, [], _as_list(RULES[type(op)](op, emit)))
 
 

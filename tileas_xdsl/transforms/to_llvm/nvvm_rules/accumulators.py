@@ -183,7 +183,7 @@ def _passed_through(
     op: Operation, text: str, values: Sequence[SSAValue], read: Sequence[SSAValue] = ()
 ) -> list[SSAValue]:
     """Assembly in place of `op`, which is given what is `read`, and the accumulators as it returns them."""
-    emit = Emitter.before(op)
+    emit = Emitter(op)
     made = [_one_through(values[0], text, emit, read)] if len(values) == 1 else _all_through(values, text, emit, read)
     Rewriter.erase_op(op)
     return made
@@ -204,9 +204,9 @@ def _all_through(values: Sequence[SSAValue], text: str, emit: Emitter, read: Seq
     after = iter(emit.assembly(text, outputs, [*read, *registers], range(len(registers))))
     made: list[SSAValue] = []
     for value, of_value in parts:
-        joined: SSAValue = emit.builder.insert(llvm.UndefOp(value.type)).res
+        joined: SSAValue = emit.insert(llvm.UndefOp(value.type)).res
         for number in range(len(of_value)):
-            joined = emit.builder.insert(with_member(joined, number, next(after))).res
+            joined = emit.insert(with_member(joined, number, next(after))).res
         made.append(joined)
     return made
 

@@ -34,11 +34,11 @@ def _barrier(op: barrier.BarrierOp, emit: Emitter) -> SSAValue | None:
 
 def _reduction(kind: BarrierReduction, predicate: SSAValue, emit: Emitter) -> SSAValue:
     """The intrinsics take a truth value; `and` and `or` give one."""
-    is_true = emit.builder.insert(llvm.ICmpOp(predicate, emit.integer(0), IntegerAttr(1, 64))).res
+    is_true = emit.insert(llvm.ICmpOp(predicate, emit.integer(0), IntegerAttr(1, 64))).res
     name, operands = f"barrier.cta.red.{kind.value}.aligned.all", [emit.integer(0), is_true]
     if kind is BarrierReduction.POPC:
         return emit.call(name, operands, i32)
-    return emit.builder.insert(llvm.ZExtOp(emit.call(name, operands, i1), i32)).res
+    return emit.insert(llvm.ZExtOp(emit.call(name, operands, i1), i32)).res
 
 
 @rule(barrier.BarrierArriveOp)

@@ -10,13 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xdsl.builder import Builder
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import (
     Float16Type,
     Float32Type,
     Float64Type,
-    IntegerAttr,
     IntegerType,
     i1,
     i16,
@@ -24,12 +22,11 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.rewriter import InsertPoint
 
 from tileas_xdsl.dialects.extensions.llvm import AddrSpaceCastOp
 from tileas_xdsl.dialects.extensions.llvm_values import member_of
 from tileas_xdsl.dialects.upstream import address_space, pointer_type
-from tileas_xdsl.transforms.to_llvm.building import place
+from tileas_xdsl.transforms.to_llvm.building import OpT, constant, integer, place
 from tileas_xdsl.transforms.to_llvm.rule_table import RuleTable
 
 TABLE: RuleTable[Emitter] = RuleTable()
@@ -43,28 +40,26 @@ SHARED_SPACE = 3
 
 @dataclass(frozen=True)
 class Emitter:
-    """Builds ops of `llvm` at one place."""
+    """Builds ops of `llvm` in front of the op that they stand for."""
 
-    builder: Builder
+    before: Operation
 
-    @classmethod
-    def before(cls, op: Operation) -> Emitter:
-        """What builds in front of `op`, which it stands for."""
-
-        def placed(made: Operation) -> None:
-            place(made, op.location)
-
-        return cls(Builder(InsertPoint.before(op), operation_insertion_handler=[placed]))
+    def insert(self, op: OpT) -> OpT:
+        """Build an op, at the place in the program of the one that it stands for."""
+        block = self.before.parent
+        assert block is not None
+        block.insert_op_before(place(op, self.before.location), self.before)
+        return op
 
     def call(self, intrinsic: str, arguments: Sequence[SSAValue] = (), result: Attribute | None = None) -> Any:
         """The value of `llvm.nvvm.<intrinsic>`; None where it has no result."""
         op = llvm.CallIntrinsicOp(f"llvm.nvvm.{intrinsic}", arguments, [] if result is None else [result])
-        self.builder.insert(op)
+        self.insert(op)
         return op.results[0] if result is not None else None
 
     def integer(self, value: int, type_: IntegerType = i32) -> SSAValue:
         """A constant; arguments that LLVM wants immediate must be one."""
-        return self.builder.insert(llvm.ConstantOp(IntegerAttr(value, type_), type_)).result
+        return self.insert(constant(llvm.ConstantOp, integer(value, type_), type_)).result
 
     def flag(self, *, value: bool) -> SSAValue:
         """An i1."""
@@ -72,13 +67,13 @@ class Emitter:
 
     def part(self, aggregate: SSAValue, position: int, type_: Attribute) -> SSAValue:
         """A member of a struct."""
-        return self.builder.insert(member_of(aggregate, position, type_)).res
+        return self.insert(member_of(aggregate, position, type_)).res
 
     def in_space(self, pointer: SSAValue, space: int) -> SSAValue:
         """The same place by a pointer into `space`."""
         if address_space(pointer.type) == space:
             return pointer
-        return self.builder.insert(AddrSpaceCastOp(operands=[pointer], result_types=[pointer_type(space)])).res
+        return self.insert(AddrSpaceCastOp(operands=[pointer], result_types=[pointer_type(space)])).res
 
     def assembly(
         self,
@@ -132,7 +127,7 @@ class Emitter:
         constraints = [written + register(type_) for type_ in outputs] + [register(value.type) for value in free]
         constraints += [*map(str, tied), "~{memory}"]
         op = llvm.InlineAsmOp(text, ",".join(constraints), inputs, types, has_side_effects=True)
-        self.builder.insert(op)
+        self.insert(op)
         return op
 
 

@@ -135,4 +135,4 @@ def _test_of_parity(op: mbarrier.MBarrierTestWaitOp, emit: Emitter) -> SSAValue:
         "\tselp.b32 $0, 1, 0, P1;\n\t}"
     )
     (answer,) = emit.assembly(text, [i32], list(op.operands))
-    return emit.builder.insert(TruncOp(answer, i1)).results[0]
+    return emit.insert(TruncOp(answer, i1)).results[0]

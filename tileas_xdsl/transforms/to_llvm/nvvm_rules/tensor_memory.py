@@ -180,7 +180,7 @@ def _loads_before(wait: tcgen05.Tcgen05WaitOp) -> list[tcgen05.Tcgen05LdOp]:
 
 
 def _tie(wait: tcgen05.Tcgen05WaitOp, loads: list[tcgen05.Tcgen05LdOp]) -> None:
-    emit = Emitter.before(wait)
+    emit = Emitter(wait)
     uses = [list(load.res.uses) for load in loads]
     registers = [register for load in loads for register in _registers(load.res, emit)]
     after = iter(
@@ -198,14 +198,14 @@ def _registers(vector: SSAValue, emit: Emitter) -> list[SSAValue]:
     if not isinstance(kind, VectorType):
         return [vector]
     count = tcgen05.register_count(cast("VectorType[Attribute]", kind))
-    return [emit.builder.insert(ExtractElementOp(vector, emit.integer(number))).results[0] for number in range(count)]
+    return [emit.insert(ExtractElementOp(vector, emit.integer(number))).results[0] for number in range(count)]
 
 
 def _joined(vector: SSAValue, registers: list[SSAValue], emit: Emitter) -> SSAValue:
     kind: Attribute = vector.type
     if not isinstance(kind, VectorType):
         return registers[0]
-    found: SSAValue = emit.builder.insert(llvm.UndefOp(cast("VectorType[Attribute]", kind))).res
+    found: SSAValue = emit.insert(llvm.UndefOp(cast("VectorType[Attribute]", kind))).res
     for number, register in enumerate(registers):
-        found = emit.builder.insert(llvm.InsertElementOp(found, register, emit.integer(number))).results[0]
+        found = emit.insert(llvm.InsertElementOp(found, register, emit.integer(number))).results[0]
     return found

@@ -384,7 +384,7 @@ def _of_e4m3(threads: Threads, bits: SSAValue) -> SSAValue:
 
 
 def _halfword(threads: Threads, value: int) -> SSAValue:
-    return threads.result(arith.ConstantOp(IntegerAttr(value, i16)))
+    return threads.number(value, i16)
 
 
 @dataclass(frozen=True)

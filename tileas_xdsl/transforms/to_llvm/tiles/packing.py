@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from xdsl.dialects import arith, llvm
@@ -18,6 +19,7 @@ from xdsl.ir import Attribute, SSAValue
 from tileas_xdsl.analysis.threads.tiles import Tile
 from tileas_xdsl.dialects.extensions.llvm_values import ExtractElementOp
 from tileas_xdsl.layouts.distributed import representatives
+from tileas_xdsl.transforms.to_llvm.building import constant
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads
 from tileas_xdsl.transforms.to_llvm.tiles.values import Registers
 
@@ -44,13 +46,17 @@ def packed(threads: Threads, tile: Tile, values: Sequence[SSAValue]) -> Register
 
 def vector_of(threads: Threads, values: Sequence[SSAValue]) -> SSAValue:
     """A vector of these elements."""
-    kind: VectorType[Any] = VectorType(values[0].type, [len(values)])
-    zero = 0 if isinstance(values[0].type, IntegerType) else 0.0
-    zeros: DenseIntOrFPElementsAttr[Any] = DenseIntOrFPElementsAttr.from_list(kind, [zero] * len(values))
-    found = threads.result(arith.ConstantOp(zeros))
+    zeros = _zeros(values[0].type, len(values))
+    found = threads.result(constant(arith.ConstantOp, zeros, zeros.type))
     for position, value in enumerate(values):
         found = threads.result(llvm.InsertElementOp(found, value, threads.number(position)))
     return found
+
+
+@cache
+def _zeros(element: Attribute, count: int) -> DenseIntOrFPElementsAttr[Any]:
+    kind: VectorType[Any] = VectorType(element, [count])
+    return DenseIntOrFPElementsAttr.from_list(kind, [0 if isinstance(element, IntegerType) else 0.0] * count)
 
 
 def cast_bits(threads: Threads, value: SSAValue, type_: Attribute) -> SSAValue:
