@@ -10,10 +10,12 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from tests.triton.pairs import (
+    BLOCKS,
     CLUSTERS,
     EXAMPLE_SIGNATURE,
     EXAMPLES,
@@ -80,15 +82,16 @@ def without_places_of_this_machine(text: str) -> str:
 def texts() -> Iterator[tuple[str, str]]:
     """(file below `TEXTS`, text) of every module."""
     from examples.gluon import matmul
-    from tests.triton import amd_kernels, kernels, triton_kernels
+    from tests.triton import triton_kernels
 
     generic = GenericForm()
     for pair in pairs():
         for case in pair.cases:
-            function = getattr(amd_kernels if pair.module == "amd_kernels" else kernels, pair.kernel)
+            function = getattr(import_module(f"tests.triton.{pair.module}"), pair.kernel)
             constants = {**pair.constants, "MISTAKE": case.mistake}
             signature = SIGNATURES[pair.kernel]
-            module, _context = stages_to_ttgir(function, signature, constants, TARGETS[pair.kernel])
+            blocks = BLOCKS.get(pair.kernel, 1)
+            module, _context = stages_to_ttgir(function, signature, constants, TARGETS[pair.kernel], blocks)
             yield f"{pair.name}-{case.name}.ttgir", str(module)
             if case.mistake == 0:
                 yield f"{pair.name}-{case.name}.generic", generic.text(module)

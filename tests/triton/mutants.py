@@ -31,7 +31,7 @@ DROPPED = frozenset(
     {
         *("ttng.init_barrier", "ttng.inval_barrier", "ttng.barrier_expect", "ttng.arrive_barrier", "ttng.wait_barrier"),
         *("ttng.tc_gen5_commit", "ttng.fence_async_shared", "ttng.async_tma_store_wait", "ttng.warp_group_dot_wait"),
-        *("ttg.async_commit_group", "ttg.async_wait"),
+        *("ttg.async_commit_group", "ttg.async_wait", "ttng.cluster_barrier"),
         *("amdg.init_barrier", "amdg.arrive_barrier", "amdg.wait_barrier", "amdg.async_tdm_wait"),
     }
 )
@@ -55,6 +55,12 @@ CALLS: dict[str, list[dict[str, int]]] = {
     "wgmma_ring": [{"steps": turns} for turns in range(7)],
     "two_rings": [{"tiles": tiles, "steps": steps} for tiles, steps in ((0, 1), (1, 1), (1, 4), (2, 3))],
     "barrier_life": [{}],
+    "taken_over": [{}],
+    "taken_over_by_both": [{}],
+    **{
+        name: [{"n": turns} for turns in range(4)]
+        for name in ("pair_product", "shared_operand", "shared_tiles", "told_by_first")
+    },
 }
 """Kernel -> the calls that are executed, for rings of up to four slots."""
 OTHERS = [{"n": turns} for turns in range(7)]

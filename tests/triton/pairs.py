@@ -11,6 +11,11 @@ RACE, DEADLOCK, PHASE, FENCE = "race", "deadlock", "phase", "missing-fence"
 LAYOUT = "NVMMASharedLayout(swizzle_byte_width=128,element_bitwidth=16,rank=2)"
 
 
+def over_blocks(rows: int, columns: int, bases: str) -> str:
+    """The type of a descriptor of tiles that lie over the blocks of a cluster in that way."""
+    return f"tensordesc<fp16[{rows},{columns}],{LAYOUT[:-1]},cga_layout={bases})>"
+
+
 def descriptor(rows: int) -> str:
     """The type of a descriptor of tiles of that many rows and 64 columns."""
     return f"tensordesc<fp16[{rows},64],{LAYOUT}>"
@@ -33,8 +38,27 @@ SIGNATURES: dict[str, dict[str, str]] = {
         "tiles": "i32",
         "steps": "i32",
     },
+    "pair_product": {
+        "a_desc": over_blocks(256, 64, "[[1,0]]"),
+        "b_desc": over_blocks(64, 128, "[[0,1]]"),
+        "n": "i32",
+    },
+    "shared_operand": {
+        "a_desc": over_blocks(256, 64, "[[1,0]]"),
+        "b_desc": over_blocks(64, 128, "[[0,0]]"),
+        "n": "i32",
+    },
+    "shared_tiles": {"a_desc": over_blocks(64, 64, "[[0,0]]"), "c_ptr": "*fp16", "n": "i32"},
+    "taken_over": {"a_desc": descriptor(64), "c_ptr": "*fp16"},
+    "taken_over_by_both": {"a_desc": over_blocks(128, 64, "[[1,0]]"), "c_ptr": "*fp16"},
+    "told_by_first": {"n": "i32"},
 }
 OF_OTHER_TARGETS = {
+    "pair_product": "sm_100",
+    "shared_operand": "sm_100",
+    "taken_over": "sm_100",
+    "taken_over_by_both": "sm_100",
+    "told_by_first": "sm_100",
     "tcgen05_loop": "sm_100",
     "copy_ring": "sm_80",
     "buffer_ring": "gfx950",
@@ -43,6 +67,8 @@ OF_OTHER_TARGETS = {
 }
 TARGETS = {name: OF_OTHER_TARGETS.get(name, "sm_90") for name in SIGNATURES}
 """Kernel -> what it is compiled for."""
+BLOCKS = dict.fromkeys(("pair_product", "shared_operand", "shared_tiles", "taken_over_by_both", "told_by_first"), 2)
+"""Kernel -> how many blocks its clusters have, where that is not one."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +125,22 @@ def pairs() -> Iterator[Pair]:
         yield Pair("mover_ring", {"S": slots}, cases, "amd_kernels")
     yield Pair("mover_queue", {"S": 2}, (Case(0), Case(1, RACE), Case(2, RACE)), "amd_kernels")
     yield Pair("two_rings", {}, (Case(0), Case(1, PHASE), Case(2, DEADLOCK)))
+    yield from _of_clusters()
+
+
+def _of_clusters() -> Iterator[Pair]:
+    """Two blocks that multiply together, copies to both, and work that is taken over."""
+    module = "cluster_kernels"
+    for slots in (1, 2, 3):
+        wrong = (Case(1, RACE), Case(2, RACE), Case(3, DEADLOCK), Case(4, PHASE), Case(5, PHASE)) if slots == 2 else ()
+        yield Pair("pair_product", {"S": slots}, (Case(0), Case(-1), *wrong), module)
+    for slots in (1, 2, 3):
+        wrong = (Case(1, RACE), Case(2, RACE), Case(3, PHASE), Case(4, DEADLOCK), Case(5, FENCE)) if slots == 2 else ()
+        yield Pair("shared_tiles", {"S": slots}, (Case(0), *wrong), module)
+    yield Pair("shared_operand", {}, (Case(0), Case(-1), Case(1, PHASE), Case(2, DEADLOCK)), module)
+    yield Pair("taken_over", {}, (Case(0), Case(1, RACE), Case(2, PHASE), Case(3, DEADLOCK)), module)
+    yield Pair("taken_over_by_both", {}, (Case(0), Case(1, RACE), Case(2, FENCE)), module)
+    yield Pair("told_by_first", {}, (Case(0), Case(1, PHASE), Case(2, DEADLOCK)), module)
 
 
 def tile(rows: int, columns: int) -> str:

@@ -49,7 +49,7 @@ from tileas_xdsl.dialects.upstream_models.integers import Function
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 from tileas_xdsl.machine.arguments import argument_at, argument_names, find_function, is_argument
 from tileas_xdsl.machine.core.assumptions import BLOCKS_ALONE
-from tileas_xdsl.machine.core.meaning import Kind, facts_of, meaning_of
+from tileas_xdsl.machine.core.meaning import Kind, crossing_of, facts_of, meaning_of
 from tileas_xdsl.machine.core.op_facts import Crosses
 from tileas_xdsl.machine.core.opaque_numbers import positions_of
 from tileas_xdsl.machine.core.threads.cluster_calls import crosses_blocks
@@ -138,7 +138,7 @@ def is_proved_for_any_programs(
 
 
 def _may_be_open(function: FuncOp) -> bool:
-    meets_others = any(facts_of(op).crosses is not Crosses.NO for op in function.walk())
+    meets_others = any(crossing_of(op) is not Crosses.NO for op in function.walk())
     if meets_others or crosses_blocks(function) or takes_programs_over(function):
         return False  # Blocks that take part in one execution may turn differently often.
     loops = _loops_over_programs(function)

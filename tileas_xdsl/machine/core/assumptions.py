@@ -97,6 +97,8 @@ BLOCKS_ALONE = Assumption("blocks do not race with each other")
 """Of a kernel that asks for its place in the grid, or writes to global memory: one block is executed."""
 BLOCKS_ALIKE = Assumption("the blocks of a cluster do the same, and none reaches into another: one was executed")
 """Of a Triton kernel for clusters."""
+ORDERED_BY_COMPILER = Assumption("the compiler orders what threads read and write of tiles in other blocks")
+"""Of a Triton kernel for clusters, whose compiler puts barriers of the cluster around that."""
 CLUSTER_AS_ONE = Assumption("the blocks of a cluster are executed as one")
 """
 Of barriers of the cluster in a kernel whose blocks do not reach into each other: they wait for the own threads. (What

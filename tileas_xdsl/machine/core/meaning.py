@@ -43,7 +43,7 @@ from typing import Any, NoReturn, TypeVar, Unpack
 
 from xdsl.ir import Operation
 
-from tileas_xdsl.machine.core.op_facts import Facts, Said
+from tileas_xdsl.machine.core.op_facts import Crosses, Facts, Said
 from tileas_xdsl.machine.core.violations import UnsupportedError
 
 MeaningFunction = Callable[..., Any]
@@ -190,3 +190,9 @@ def facts_of(op: Operation) -> Facts:
     """The facts about `op`; for an op without a meaning the defaults, which are the safe ones."""
     meaning = meaning_of(op)
     return NOTHING_SAID if meaning is None else meaning.facts
+
+
+def crossing_of(op: Operation) -> Crosses:
+    """How `op` reaches into other blocks of its cluster."""
+    said = facts_of(op).crosses
+    return said if isinstance(said, Crosses) else said(op)

@@ -59,6 +59,8 @@ class Crosses(Enum):
     """It takes a place in the block whose rank is its last operand."""
     BY_MEETING = auto()
     """It meets all threads of the cluster."""
+    BY_TYPES = auto()
+    """Its types or attributes say so, and its module says how many blocks there are."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +106,10 @@ class Facts:
     For an op that is done for each thread by itself: a meaning that does it for all active threads in one go, which
     costs less. Takes what the op's meaning takes; gives the outcome of each thread, or None where it has done nothing.
     """
-    crosses: Crosses = Crosses.NO
-    """Beside copies with a `multicast_mask`, which say it by that."""
+    crosses: Crosses | Callable[[Operation], Crosses] = Crosses.NO
+    """Beside copies with a `multicast_mask`, which say it by that. Ask `crossing_of`."""
+    takes_programs: bool = False
+    """Whether it asks for the work of a block that has not started."""
 
 
 class Said(TypedDict, total=False):
@@ -130,7 +134,8 @@ class Said(TypedDict, total=False):
     lane_by_lane: bool
     per_thread: TakesPerThread
     at_once: Callable[..., Sequence[Any] | None] | None
-    crosses: Crosses
+    crosses: Crosses | Callable[[Operation], Crosses]
+    takes_programs: bool
 
 
 def operands_called(op: Operation, name: str) -> Sequence[SSAValue]:

@@ -31,7 +31,7 @@ from tileas_xdsl.machine.core.synchronization import EndOfAgents
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.tt import access_unfollowed
-from tileas_xdsl.machine.parts.blocks_alone import must_lie_alike
+from tileas_xdsl.machine.parts.blocks_of_triton import must_lie_alike
 from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, commit_copies, start_copy, wait_for_own_copies
 from tileas_xdsl.machine.parts.instructions.proxy_fences import note_known
 from tileas_xdsl.machine.parts.instructions.register_pool import lower_registers, pool_of, set_registers

@@ -21,6 +21,8 @@ from typing import Any
 from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.standings import Answer, Request, continuation
+from tileas_xdsl.machine.core.synchronization import Rendezvous, RendezvousCondition
 from tileas_xdsl.machine.core.threads.block_barriers import threads_left
 from tileas_xdsl.machine.core.threads.clusters import (
     BlockOfCluster,
@@ -29,7 +31,7 @@ from tileas_xdsl.machine.core.threads.clusters import (
     existence,
     is_in_another_block,
 )
-from tileas_xdsl.machine.core.violations import Misuse, Party, UnsupportedError, Violation, ViolationKind
+from tileas_xdsl.machine.core.violations import MistakeError, Misuse, Party, UnsupportedError, Violation, ViolationKind
 from tileas_xdsl.machine.parts.placed_barriers import MADE, ClusterArrival
 from tileas_xdsl.machine.tiles.pointers import Pointer
 
@@ -109,6 +111,22 @@ def _with_its_target(agent: Agent, op: Operation, target: Pointer, barrier: Poin
     return barrier
 
 
+# Meeting --------------------------------------------------------------------------------------------------------------
+
+
+def pass_barrier(agent: Agent, op: Operation, barrier: Rendezvous, generation: int) -> Request:
+    """Wait until all arrivals of `generation` at `barrier` are there."""
+    condition = RendezvousCondition(barrier, generation)
+    return agent.wait(condition, op).then(_saw_generation, condition)
+
+
+@continuation
+def _saw_generation(agent: Agent, op: Operation, _: None, condition: RendezvousCondition) -> Answer:
+    barrier, generation = condition.barrier, condition.generation
+    agent.note(op, "wait", f"passes {barrier.name}", on=barrier, turn=generation)
+    agent.let_threads_meet()
+
+
 # The barrier of the cluster -------------------------------------------------------------------------------------------
 
 
@@ -133,6 +151,16 @@ def arrive_in_cluster(agent: Agent, op: Operation, *, hands_over: bool) -> None:
         told.fenced[MADE] = dict(agent.fenced[MADE])
     arrival.barrier = barrier
     arrival.generation = barrier.arrive_in(block.rank, told, agent.number, moment, agent.threads, left)
+
+
+def wait_in_cluster(agent: Agent, op: Operation) -> Request:
+    """Wait at the barrier of the cluster for the arrival that `agent` has made there."""
+    arrival = agent.part(ClusterArrival)
+    barrier, arrival.barrier = arrival.barrier, None
+    if barrier is None:
+        rule = 'an arrival before each wait (PTX ISA, "barrier.cluster")'
+        raise MistakeError(op, f"waits at the cluster barrier without having arrived at it; {rule}")
+    return pass_barrier(agent, op, barrier, arrival.generation)
 
 
 def _report(agent: Agent, op: Operation, does: str, missing: str) -> None:

@@ -29,13 +29,18 @@ from xdsl.ir import Attribute, BlockArgument, Operation
 from tileas_xdsl.dialects.triton.types import MemDescType
 from tileas_xdsl.machine.arguments import ArgumentError, name_of
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.assumptions import BLOCKS_ALIKE
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.memory import MemoryObject, View, row_major_strides
 from tileas_xdsl.machine.core.state import Canvas, OwnPart, SharedPart
 from tileas_xdsl.machine.core.values import ElementType, element_type
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError, out_of_bounds
-from tileas_xdsl.machine.parts.blocks_alone import blocks_of_cluster
+from tileas_xdsl.machine.parts.blocks_of_triton import (
+    give_to_all_blocks,
+    is_in_all_blocks,
+    object_of_block,
+    path_in_block,
+    take_as_alike,
+)
 from tileas_xdsl.machine.tiles.pointers import BYTE, Pointer
 
 
@@ -46,6 +51,21 @@ class Places(OwnPart):
     objects: dict[Operation, MemoryObject] = field(default_factory=dict[Operation, MemoryObject])
 
     def draw(self, canvas: Canvas, agent: Agent) -> None:
+        for base in self.objects.values():
+            canvas.thing(base)
+
+
+Place = tuple[Operation, tuple[str, ...]]
+"""An op that allocates, and who executes it in each block."""
+
+
+@dataclass
+class PlacesInBlocks(SharedPart):
+    """What the blocks of a cluster have allocated: of each place the object of the first block."""
+
+    objects: dict[Place, MemoryObject] = field(default_factory=dict[Place, MemoryObject])
+
+    def draw(self, canvas: Canvas) -> None:
         for base in self.objects.values():
             canvas.thing(base)
 
@@ -165,6 +185,8 @@ def _in_overlap(agent: Agent, op: Operation, kind: MemDescType, overlap: Overlap
         base = MemoryObject.zeros(overlap.name, size, BYTE, "shared", with_data=False)
         base.holds_barriers = overlap.has_barriers
         objects[overlap.first] = base
+        give_to_all_blocks(agent, op, base)
+    base = object_of_block(agent, base)
     span, element = _span(op), element_in_memory(op, kind.element)
     assert span is not None
     return View(base, span[0] - overlap.start, kind.extents, row_major_strides(kind.extents, element.size), element)
@@ -172,18 +194,16 @@ def _in_overlap(agent: Agent, op: Operation, kind: MemDescType, overlap: Overlap
 
 def is_part_of_overlap(agent: Agent, base: MemoryObject) -> bool:
     """Whether `base` stands for several allocations, none of which ends it."""
-    return base in agent.shared(Overlaps).objects.values()
+    return any(object_of_block(agent, each) is base for each in agent.shared(Overlaps).objects.values())
 
 
 def allocate(agent: Agent, op: Operation, kind: MemDescType) -> View:
     """The storage of `op`, which has a result of that type; in a cluster it is that of one block."""
-    if blocks_of_cluster(agent, op) != 1:
-        agent.assume(BLOCKS_ALIKE)
+    take_as_alike(agent, op)
     overlap = overlap_of(agent, op)
     if overlap is not None:
         return _in_overlap(agent, op, kind, overlap)
-    objects = agent.part(Places).objects
-    base = objects.get(op)
+    base = _allocated(agent, op)
     if base is None and COLUMN in op.attributes and kind.is_in_tensor_memory:
         placed = _placed(agent, op, kind)
         if placed is not None:
@@ -191,10 +211,29 @@ def allocate(agent: Agent, op: Operation, kind: MemDescType) -> View:
     if base is None:
         name = op.results[0].name_hint or "buffer"
         element = element_in_memory(op, kind.element)
-        base = objects[op] = MemoryObject.zeros(name, kind.extents, element, space_of(kind), with_data=False)
+        base = MemoryObject.zeros(name, kind.extents, element, space_of(kind), with_data=False)
         base.holds_barriers = kind.element == i64
+        base = _keep(agent, op, base)
     base.lifetime_over = False
     return base.whole()
+
+
+def _allocated(agent: Agent, op: Operation) -> MemoryObject | None:
+    """What `op` has allocated for `agent` before, or another block for its like."""
+    if agent.block is None:
+        return agent.part(Places).objects.get(op)
+    first = agent.shared(PlacesInBlocks).objects.get((op, path_in_block(agent)))
+    return None if first is None else object_of_block(agent, first)
+
+
+def _keep(agent: Agent, op: Operation, base: MemoryObject) -> MemoryObject:
+    """Note that `op` has allocated `base`; returns what the block of `agent` has of it."""
+    if agent.block is None:
+        agent.part(Places).objects[op] = base
+        return base
+    agent.shared(PlacesInBlocks).objects[op, path_in_block(agent)] = base
+    give_to_all_blocks(agent, op, base)
+    return object_of_block(agent, base)
 
 
 # In columns of tensor memory ---------------------------------------------------------------------------------------
@@ -218,6 +257,14 @@ class CellsOfBlock(SharedPart):
         canvas.thing(self.base)
 
 
+def _cells(agent: Agent, op: Operation) -> MemoryObject:
+    """The tensor memory of the block of `agent`."""
+    base = agent.shared(CellsOfBlock).base
+    if not is_in_all_blocks(agent, base):
+        give_to_all_blocks(agent, op, base)
+    return object_of_block(agent, base)
+
+
 def _number(op: Operation, name: str) -> int:
     attribute = op.attributes.get(name)
     return attribute.value.data if isinstance(attribute, IntegerAttr) else 0
@@ -229,7 +276,7 @@ def _placed(agent: Agent, op: Operation, kind: MemDescType) -> View | None:
 
     Raises `UndecidedError` for columns of another allocation whose rows lie otherwise than lane by lane.
     """
-    base = agent.shared(CellsOfBlock).base
+    base = _cells(agent, op)
     strides = _strides_in_columns(op, kind)
     start = _number(op, ROW) // (LANES_OF_WARP // 2) * (LANES // 2) * base.strides[0] + _number(op, COLUMN) * WORD.size
     if strides is not None:

@@ -15,6 +15,7 @@ PTX ISA, `clusterlaunchcontrol.try_cancel`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import prod
 from random import Random
 from typing import TYPE_CHECKING
@@ -25,7 +26,7 @@ from tileas_xdsl.dialects.nv_tileaa.control import CancelNextProgramIdOp, GetPro
 from tileas_xdsl.machine.arguments import ArgumentError
 from tileas_xdsl.machine.core.meaning import facts_of
 from tileas_xdsl.machine.core.opaque_numbers import Grid
-from tileas_xdsl.machine.core.state import Canvas, OwnPart
+from tileas_xdsl.machine.core.state import Canvas, OwnPart, SharedPart
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent
@@ -43,6 +44,17 @@ class Programs(OwnPart):
 
     def draw(self, canvas: Canvas, agent: Agent) -> None:
         canvas.value(left(agent))
+
+
+@dataclass
+class ClaimedPrograms(SharedPart):
+    """Answers in shared memory: which program was taken over, by the object and the byte offset of the answer."""
+
+    at: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+
+    def draw(self, canvas: Canvas) -> None:
+        for program in self.at.values():
+            canvas.value(program)
 
 
 def left(agent: Agent) -> int:
@@ -74,7 +86,7 @@ def number_of(agent: Agent, program: int, axis: int) -> int:
 
 def takes_programs_over(function: Operation) -> bool:
     """Whether `function` has a persistent loop: how often that turns, the number of programs says."""
-    return any(isinstance(op, IsValidProgramIdOp) for op in function.walk())
+    return any(isinstance(op, IsValidProgramIdOp) or facts_of(op).takes_programs for op in function.walk())
 
 
 def extents_given(function: Operation, programs: Sequence[int] | None, numbers: Mapping[str, int]) -> tuple[int, ...]:

@@ -30,7 +30,7 @@ from xdsl.traits import SymbolTable
 
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.assumptions import CLUSTER_SIZE
-from tileas_xdsl.machine.core.meaning import facts_of
+from tileas_xdsl.machine.core.meaning import crossing_of, facts_of
 from tileas_xdsl.machine.core.op_facts import Crosses
 from tileas_xdsl.machine.core.opaque_numbers import base_of, rebased
 from tileas_xdsl.machine.core.standings import Answer, Request, continuation
@@ -63,10 +63,10 @@ def crosses_blocks(function: Operation) -> bool:
     """Whether blocks that run `function` may reach into other blocks of their cluster, or wait for them by rank."""
     meets = knows_rank = False
     for op in _ops_of(function, {function}):
-        facts = facts_of(op)
-        if facts.crosses is Crosses.BY_RANK or getattr(op, MASK, None) is not None:
+        facts, crossing = facts_of(op), crossing_of(op)
+        if crossing in (Crosses.BY_RANK, Crosses.BY_TYPES) or getattr(op, MASK, None) is not None:
             return True
-        meets |= facts.crosses is Crosses.BY_MEETING
+        meets |= crossing is Crosses.BY_MEETING
         knows_rank |= facts.number_of_block is not None and facts.number_of_block(op).startswith(RANKS)
     return meets and knows_rank
 
@@ -79,7 +79,20 @@ def stated_cluster_shape(function: Operation) -> Shape | None:
         if 1 <= len(extents) <= 3 and min(extents) >= 1:
             x, y, z = [*extents, 1, 1][:3]
             return x, y, z
-    return None
+    of_module = blocks_of_module(function)
+    return None if of_module is None else (of_module, 1, 1)
+
+
+BLOCKS_OF_CLUSTER = "ttg.num-ctas"
+"""Attribute of Triton's modules: how many blocks make a cluster, side by side."""
+
+
+def blocks_of_module(op: Operation) -> int | None:
+    """How many blocks make a cluster in the module around `op`; None where that does not say so."""
+    while (above := op.parent_op()) is not None:
+        op = above
+    blocks = op.attributes.get(BLOCKS_OF_CLUSTER)
+    return blocks.value.data if isinstance(blocks, IntegerAttr) else None
 
 
 def cluster_shape_of(function: Operation) -> Shape:
@@ -92,7 +105,7 @@ def cluster_shape_of(function: Operation) -> Shape:
         return stated
     named = FEWEST_BLOCKS
     for op in _ops_of(function, {function}):
-        if facts_of(op).crosses is Crosses.BY_RANK:
+        if crossing_of(op) is Crosses.BY_RANK:
             named = max(named, 1 + (_constant(op.operands[-1]) or 0))
         mask = getattr(op, MASK, None)
         if mask is not None:

@@ -273,7 +273,8 @@ def end_block(agent: Agent, op: Operation) -> None:
         judge(agent, op)
     cluster.ended[block.rank] = agent, op
     for base in machine.part(ClusterMemory).objects_of(block.rank):
-        bound_object(agent, op, base, agent.moment)
+        if not base.lifetime_over:
+            bound_object(agent, op, base, agent.moment)
     if cluster.barrier is not None:
         machine.shares(cluster.barrier.name, alone=True)
         cluster.barrier.leave_in(block.rank, agent.number, 0, 0)

@@ -50,7 +50,6 @@ from tileas_xdsl.machine.core.standings import Answer, Done, Leave, Pause, Reque
 from tileas_xdsl.machine.core.synchronization import (
     PhaseBarrier,
     Rendezvous,
-    RendezvousCondition,
     StateCondition,
     StateToken,
 )
@@ -86,7 +85,9 @@ from tileas_xdsl.machine.parts.barriers import (
 from tileas_xdsl.machine.parts.clusters import (
     arrive_in_cluster,
     must_be_own,
+    pass_barrier,
     place_in_block,
+    wait_in_cluster,
 )
 from tileas_xdsl.machine.parts.copy_groups import (
     CP_ASYNC,
@@ -460,19 +461,6 @@ def _too_many_threads(agent: Agent, op: Operation, barrier: Rendezvous) -> None:
     agent.report(violation)
 
 
-def pass_barrier(agent: Agent, op: Operation, barrier: Rendezvous, generation: int) -> Request:
-    """Wait until all arrivals of `generation` at `barrier` are there."""
-    condition = RendezvousCondition(barrier, generation)
-    return agent.wait(condition, op).then(_saw_generation, condition)
-
-
-@continuation
-def _saw_generation(agent: Agent, op: Operation, _: None, condition: RendezvousCondition) -> Answer:
-    barrier, generation = condition.barrier, condition.generation
-    agent.note(op, "wait", f"passes {barrier.name}", on=barrier, turn=generation)
-    agent.let_threads_meet()
-
-
 def _barrier_numbered(agent: Agent, op: Any, operands: tuple[Any, ...]) -> Rendezvous:
     values = dict(zip(op.operands, operands, strict=True))
     number = 0 if op.barrier_id is None else agent.known(values[op.barrier_id], op, "takes as its barrier")
@@ -523,12 +511,7 @@ def _cluster_arrive(agent: Agent, op: Operation) -> None:
 
 @suspends(ClusterWaitOp, crosses=Crosses.BY_MEETING)
 def _cluster_wait(agent: Agent, op: Operation) -> Answer:
-    arrival = agent.part(ClusterArrival)
-    barrier, arrival.barrier = arrival.barrier, None
-    if barrier is None:
-        rule = 'an arrival before each wait (PTX ISA, "barrier.cluster")'
-        raise MistakeError(op, f"waits at the cluster barrier without having arrived at it; {rule}")
-    return pass_barrier(agent, op, barrier, arrival.generation)
+    return wait_in_cluster(agent, op)
 
 
 @suspends(thread.ExitOp)
