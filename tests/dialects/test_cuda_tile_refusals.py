@@ -45,6 +45,29 @@ REFUSALS = [
     ("%0 = iota : tile<4x8xi32>", "the numbers from 0 have rank 1, not 2"),
     ("%0 = iota : tile<512xi8>", "512 numbers do not fit i8"),
     ("%0 = pack %row : tile<16xi32> -> tile<32xi8>", "512 bits are not 32 bytes"),
+    ("%chars = iota : tile<16xi8>\n%0 = pack %chars : tile<16xi8> -> tile<16xi8>", "i8 has the bits of a byte"),
+    ("%n = trunci %I : $I -> tile<4x8xi4>\n%0 = addi %n, %n : tile<4x8xi4>", "'lhs' is a tile of integers, not"),
+    ("%0 = exp %H rounding<approx> : $H", "rounding 'approx' is for f32 only, not for f16"),
+    ("%0 = permute %row [0] : tile<16xi32> -> tile<16xi32>", "two axes or more are permuted, not 1"),
+    (
+        "%0 = alloca num_elem = 64, alignment = 2 : tile<ptr<f32>>",
+        "f32 lies at multiples of 4 bytes",
+    ),
+    ("%0 = offset %Q, %I : $PF, $I -> tile<4x8xptr<f64>>", "'ptr' and 'result' have the same type"),
+    ("%0 = ftof %F : $F -> tile<f4E2M1FN>", "a tile has an even number of them"),
+    (
+        "%0 = make_tensor_view %p, shape = [32], strides = [32, 1] : tensor_view<32x32xf32, strides=[32, 1]>",
+        "the type has 2 extents, and 1 are written",
+    ),
+    (
+        "%0 = make_tensor_view %p, shape = [32, 32], strides = [64, 1] : tensor_view<32x32xf32, strides=[32, 1]>",
+        "the strides of the type say 32 of axis 0, and 64 is written",
+    ),
+    (
+        "%0 = make_tensor_view %p, shape = [32], strides = [-1] : tensor_view<32xf32, strides=[-1]>",
+        "the strides of a tensor view are positive, and one is -1",
+    ),
+    ('print_tko "so far: %", %I : $I -> token', "the format that begins with the last '%' of .* has no end"),
     (
         "%0 = mmaf %square, %square, %x : tile<16x16xf16>, tile<16x16xf16>, tile<64x32xf16>",
         "rows of the left and of the sum are 16 and 64",

@@ -365,6 +365,23 @@ def test_shifts_and_conversions() -> None:
     assert np.array_equal(bits, FLOATS.view(np.int32))
 
 
+def test_bits_are_packed_from_the_lowest_on() -> None:
+    bits = np.array([1, 0, 1, 1, 0, 0, 0, 1] * 2, np.int8)
+    there_and_back = "\n".join(
+        [
+            "%t = trunci %a : tile<Nxi8> -> tile<Nxi1>",
+            "%p = pack %t : tile<Nxi1> -> tile<2xi8>",
+            "%u = unpack %p : tile<2xi8> -> tile<Nxi1>",
+            "%r = exti %u unsigned : tile<Nxi1> -> tile<Nxi8>",
+        ]
+    )
+    assert np.array_equal(computed(there_and_back, "i8", bits), bits)
+    packed = "%t = trunci %a : tile<Nxi8> -> tile<Nxi1>\n%p = pack %t : tile<Nxi1> -> tile<2xi8>\n"
+    repeated = "%q = reshape %p : tile<2xi8> -> tile<2x1xi8>\n%b = broadcast %q : tile<2x1xi8> -> tile<2x8xi8>\n"
+    numbers = computed(f"{packed}{repeated}%r = reshape %b : tile<2x8xi8> -> tile<Nxi8>", "i8", bits)
+    assert set(numbers.view(np.uint8).tolist()) == {0b10001101}
+
+
 def test_tf32_has_ten_bits_behind_the_point() -> None:
     x = np.array([1 + 2**-11, 1 + 3 * 2**-11, 1 + 2**-12, np.inf], np.float32)
     body = "%t = ftof %a : tile<Nxf32> -> tile<Nxtf32>\n%r = ftof %t : tile<Nxtf32> -> tile<Nxf32>"

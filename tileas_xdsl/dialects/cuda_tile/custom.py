@@ -262,6 +262,7 @@ def print_reduction(printer: Printer, op: TileIROp) -> None:
 def parse_make_tensor_view(parser: Parser, op: type[TileIROp]) -> TileIROp:
     base = parser.parse_unresolved_operand()
     sizes: list[list[UnresolvedOperand]] = []
+    texts: list[list[UnresolvedOperand | int]] = []
     for word in ("shape", "strides"):
         written: list[UnresolvedOperand | int] = []
         if parser.parse_optional_punctuation(",") is not None:
@@ -269,6 +270,7 @@ def parse_make_tensor_view(parser: Parser, op: type[TileIROp]) -> TileIROp:
             parser.parse_punctuation("=")
             written = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _size(parser))
         sizes.append([size for size in written if not isinstance(size, int)])
+        texts.append(written)
     attributes = parser.parse_optional_attr_dict()
     start = parser.pos
     parser.parse_punctuation(":")
@@ -278,10 +280,25 @@ def parse_make_tensor_view(parser: Parser, op: type[TileIROp]) -> TileIROp:
         result = parse_type(parser)
     if not isinstance(result, TensorViewType):
         parser.raise_error(f"expected a tensor view, got {short(result)}", start)
+    for what, written, said in zip(
+        ("extents", "strides"), texts, (result.get_shape(), result.get_strides()), strict=True
+    ):
+        _expect_sizes(parser, what, written, said, start)
     (pointer,) = _resolved(parser, [base], [TileType.of(PointerType(result.element_type, result.space))])
     shape, strides = (_resolved(parser, group, [kind] * len(group)) for group in sizes)
     groups = {"base": [pointer], "dynamicShape": shape, "dynamicStrides": strides}
     return build(op, groups, [result], {}, attributes=attributes)
+
+
+def _expect_sizes(
+    parser: Parser, what: str, written: Sequence[UnresolvedOperand | int], said: Sequence[int], start: int
+) -> None:
+    """Extents or strides are written as the type says them: a number for each, and a value where that is open."""
+    if len(written) != len(said):
+        parser.raise_error(f"the type has {len(said)} {what}, and {len(written)} are written", start)
+    for axis, (size, number) in enumerate(zip(written, said, strict=True)):
+        if isinstance(size, int) and size != number:
+            parser.raise_error(f"the {what} of the type say {number} of axis {axis}, and {size} is written", start)
 
 
 def _size(parser: Parser) -> UnresolvedOperand | int:

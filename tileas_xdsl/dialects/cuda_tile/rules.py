@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, cast
 
@@ -19,7 +20,6 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     FloatTF32Type,
     IntegerAttr,
-    i1,
 )
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.traits import SymbolTable
@@ -176,6 +176,8 @@ def _broadcasts(op: TileIROp) -> None:
 def _permutes(op: TileIROp) -> None:
     before, after = _shape(op, "source"), tile_of(op.results[0]).get_shape()
     order = list(cast("DenseArrayBase[Any]", op.properties["permutation"]).get_values())
+    if len(before) < 2:
+        _refuse(f"two axes or more are permuted, not {len(before)}")
     if sorted(order) != list(range(len(before))):
         _refuse(f"{order} is no permutation of {len(before)} axes")
     expected = tuple(before[axis] for axis in order)
@@ -225,6 +227,10 @@ def _counts(op: TileIROp) -> None:
         _refuse(f"{kind.get_shape()[0]} numbers do not fit {short(kind.element_type)}")
 
 
+BYTE = 8
+"""Bits of a byte."""
+
+
 def _packs(op: TileIROp) -> None:
     _verify_bytes(tile_of(op.operands[0]), tile_of(op.results[0]))
 
@@ -236,10 +242,10 @@ def _unpacks(op: TileIROp) -> None:
 def _verify_bytes(elements: TileType, in_bytes: TileType) -> None:
     if len(in_bytes.get_shape()) != 1:
         _refuse(f"bytes have rank 1, not {len(in_bytes.get_shape())}")
-    if elements.element_type == i1:
-        _refuse("i1 is neither packed nor unpacked")
+    if bits_per_element(elements.element_type) == BYTE:
+        _refuse(f"{short(elements.element_type)} has the bits of a byte, so nothing is packed; a bitcast rereads it")
     bits = _size(elements.get_shape()) * bits_per_element(elements.element_type)
-    if bits != 8 * _size(in_bytes.get_shape()):
+    if bits != BYTE * _size(in_bytes.get_shape()):
         _refuse(f"{bits} bits are not {_size(in_bytes.get_shape())} bytes")
 
 
@@ -483,6 +489,8 @@ def _verify_loop(op: TileIROp, arguments: Sequence[Any]) -> None:
 
 def _assumes(op: TileIROp) -> None:
     fact, kind = op.properties["predicate"], op.operands[0].type
+    if isinstance(kind, TensorViewType) and isinstance(fact, DivByAttr) and _plain(fact.every) is not None:
+        _refuse("'every' and 'along' are said of tiles, not of a tensor view")
     if not isinstance(kind, TileType):
         return
     is_pointer = isinstance(kind.element_type, PointerType)
@@ -538,15 +546,28 @@ def _verify_bounds(fact: BoundedAttr, kind: TileType) -> None:
         _refuse(f"no number is from {lower} to {upper}")
 
 
+def _selects(op: TileIROp) -> None:
+    element = tile_of(op.results[0]).element_type
+    if isinstance(element, Float4E2M1FNType):
+        _refuse(f"{short(element)} is less than a byte, and is not selected element by element")
+
+
 def _is_constant(op: TileIROp) -> None:
     value = op.properties["value"]
     if not isinstance(value, ConstantAttr) or value.type != op.results[0].type:
         _refuse("the value has the type of the result")
 
 
+FORMAT = re.compile("%[^%diuoxXeEfFgGaAcsSpn]*(.?)", re.DOTALL)
+"""A percent sign, up to what ends a format of C's `printf`."""
+
+
 def _prints(op: TileIROp) -> None:
     text = str(cast(Any, op.properties["str"]).data)
-    wanted = text.replace("%%", "").count("%")
+    ends = FORMAT.findall(text)
+    if "" in ends:
+        _refuse(f"the format that begins with the last '%' of {text!r} has no end")
+    wanted = len(ends) - ends.count("%")
     if wanted != len(op.group("args")):
         _refuse(f"the text shows {wanted} tiles, and there are {len(op.group('args'))}")
 
@@ -725,6 +746,10 @@ def _allocates(op: TileIROp) -> None:
         _refuse("at least one element is allocated")
     if alignment < 1 or alignment & (alignment - 1):
         _refuse(f"an alignment is a power of two, not {alignment}")
+    pointee = cast(PointerType, tile_of(op.results[0]).element_type).pointee
+    natural = -(-bits_per_element(pointee) // BYTE)
+    if alignment < natural:
+        _refuse(f"{short(pointee)} lies at multiples of {natural} bytes, and the alignment is {alignment}")
 
 
 IEEE_ROUNDING = _rounds(*IEEE)
@@ -733,7 +758,7 @@ RULES: Mapping[str, Rule] = {
     **dict.fromkeys(("addf", "subf", "mulf", "fma"), IEEE_ROUNDING),
     "divf": _rounds(*IEEE, "approx", "full", only_f32=("approx", "full")),
     "sqrt": _rounds(*IEEE, "approx", only_f32=("approx",)),
-    "exp": _rounds("full", "approx"),
+    "exp": _rounds("full", "approx", only_f32=("approx",)),
     "tanh": _rounds("full", "approx", only_f32=("approx",)),
     **dict.fromkeys(("rsqrt", "exp2", "maxf", "minf"), _flushes),
     "divi": _divides,
@@ -768,6 +793,7 @@ RULES: Mapping[str, Rule] = {
     "loop": _loops,
     "assume": _assumes,
     "constant": _is_constant,
+    "select": _selects,
     "print_tko": _prints,
     "get_global": _addresses_global,
     "make_tensor_view": _makes_array,

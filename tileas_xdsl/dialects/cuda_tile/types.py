@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from math import prod
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -70,6 +71,10 @@ SMALL_FLOATS = (FloatTF32Type, Float8E4M3FNType, Float8E5M2Type, Float8E8M0FNUTy
 FLOATS = (*BASE_FLOATS, *SMALL_FLOATS)
 
 
+PACKED = 4
+"""Bits of the numbers of which two share a byte."""
+
+
 def integer_width(element: Attribute) -> int | None:
     """The width of an integer, in bits; None for what is none."""
     match element:
@@ -82,6 +87,11 @@ def integer_width(element: Attribute) -> int | None:
 def is_integer(element: Attribute) -> bool:
     """Whether `element` is an integer that a tile may hold: signless, of 1, 4, 8, 16, 32 or 64 bits."""
     return integer_width(element) in WIDTHS and str(element).startswith("i")
+
+
+def is_computed(element: Attribute) -> bool:
+    """Whether `element` is an integer that ops compute with: i4 is only moved, extended and truncated."""
+    return is_integer(element) and integer_width(element) != PACKED
 
 
 def is_number(element: Attribute) -> bool:
@@ -199,6 +209,8 @@ class TileType(ParametrizedAttribute, TypeAttribute, ShapedType, ContainerType[A
         verify_extents(self.get_shape())
         if not (is_number(self.element_type) or isinstance(self.element_type, PointerType)):
             raise VerifyException(f"a tile holds numbers or pointers, not {short(self.element_type)}")
+        if isinstance(self.element_type, Float4E2M1FNType) and prod(self.get_shape()) % 2:
+            raise VerifyException("two numbers of f4E2M1FN share a byte, so a tile has an even number of them")
 
 
 def _extents_and_element(shape: Sequence[int], element: Attribute) -> str:
@@ -274,7 +286,13 @@ class TensorViewType(ParametrizedAttribute, TypeAttribute, ShapedType, Container
 
 
 def _parse_stride(parser: AttrParser) -> int:
-    return DYNAMIC_INDEX if parser.parse_optional_punctuation("?") is not None else parser.parse_integer()
+    if parser.parse_optional_punctuation("?") is not None:
+        return DYNAMIC_INDEX
+    start = parser.pos
+    stride = parser.parse_integer()
+    if stride <= 0:
+        parser.raise_error(f"the strides of a tensor view are positive, and one is {stride}", start)
+    return stride
 
 
 class TileViewType(ParametrizedAttribute, TypeAttribute):

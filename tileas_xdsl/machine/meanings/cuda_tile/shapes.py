@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, i1
 
 from tileas_xdsl.dialects.cuda_tile.base import TileIROp
 from tileas_xdsl.machine.core.violations import MistakeError
@@ -99,10 +99,21 @@ def _multiply_scaled(op: TileIROp, x: Array, y: Array, total: Array, left: Array
     return (np.matmul(scaled_left, scaled_right) + total).astype(np.float32)
 
 
+def _bits(x: Array, op: TileIROp, *, is_packed: bool) -> Array:
+    """Bits in bytes, the lowest first; or the bits of bytes."""
+    shape, dtype = shape_of(op.results[0]), numbers_of(op, element_type_of(op.results[0])).dtype
+    flat = np.ascontiguousarray(x).reshape(-1)
+    if is_packed:
+        return np.packbits(flat != 0, bitorder="little").view(dtype).reshape(shape)
+    return np.unpackbits(flat.view(np.uint8), bitorder="little").astype(dtype).reshape(shape)
+
+
 @computes("pack", "unpack")
 def _retype(op: TileIROp, x: Array) -> Array:
     """The same bytes; two numbers of 4 bits share one, the first in its lower half."""
     source, target = element_type_of(op.operands[0]), element_type_of(op.results[0])
+    if i1 in (source, target):
+        return _bits(x, op, is_packed=source == i1)
     data = _bytes_of(x, str(source).endswith(("4E2M1FN", "i4")))
     if str(target).endswith(("4E2M1FN", "i4")):
         data = np.stack([data & 15, data >> 4], axis=-1).reshape(-1)
