@@ -131,6 +131,20 @@ def test_an_array_that_may_not_be_written_is_refused(small: Kernel) -> None:
     assert not c.any()
 
 
+@pytest.mark.parametrize("kind", ["f16", "bf16"])
+def test_arrays_of_jax_are_inputs_only(kind: str) -> None:
+    """Those on the computer; numpy has no DLPack for bf16."""
+    jnp = pytest.importorskip("jax.numpy", reason="needs jax")
+    type_ = {"f16": jnp.float16, "bf16": jnp.bfloat16}[kind]
+    text = SMALL.replace("xf16", f"x{kind}")
+    kernel = tileas.compile(text, target="sm_80", strategy="unspecialize", check=False, cache=False)
+    a, b, c = jnp.asarray(A, type_), jnp.asarray(B, type_), result()
+    kernel.run(a, b, c, n=3, device="machine")
+    assert np.array_equal(c, A.astype(np.float32) @ B.astype(np.float32))
+    with pytest.raises(ArgumentError, match="'c' is written by the kernel, and the array that is given cannot be"):
+        kernel.run(a, b, jnp.asarray(result()), n=3, device="machine")
+
+
 def test_an_unknown_grid_has_to_be_said() -> None:
     contract = KernelContract(name="k", block=(32, 1, 1))
     with pytest.raises(ArgumentError, match="the grid of @k does not follow from its arrays"):

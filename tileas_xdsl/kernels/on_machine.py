@@ -120,8 +120,11 @@ def _host_array(name: str, value: Any) -> NDArray[Any]:
     kind, _ = value.__dlpack_device__() if hasattr(value, "__dlpack_device__") else (None, 0)
     if kind is None or int(kind) not in (1, 3):
         raise ArgumentError(f"'{name}' is on a GPU, and the machine computes on arrays of the host")
-    special = SPECIAL.get(str(getattr(value, "dtype", "")))
-    if special is not None:  # numpy has no DLPack for these, and takes them as the integers of their size
+    word = str(getattr(value, "dtype", ""))
+    special = SPECIAL.get(word)
+    if word in SMALL_FLOATS:  # numpy has no DLPack for these; jax, whose types are numpy's, gives it the same memory
+        return np.asarray(value)
+    if special is not None:  # torch gives them as the integers of their size
         torch_name, kind_of_numpy = special
         import torch  # pyright: ignore[reportMissingImports]
 
@@ -136,3 +139,4 @@ SPECIAL: dict[str, tuple[str, Any]] = {
     "torch.float8_e5m2": ("uint8", ml_dtypes.float8_e5m2),
 }
 """Element types of torch that numpy does not have: the integers of their size, and those of ml_dtypes."""
+SMALL_FLOATS = {np.dtype(kind).name for _, kind in SPECIAL.values()}
