@@ -1,10 +1,11 @@
-"""Bytecode of the kernels in `kernels.py`, as cuTile writes it, in each version that has what they use."""
+"""Bytecode of kernels in `written/`, as cuTile writes it, in each version that has what they use."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -26,28 +27,28 @@ def require_cutile() -> Any:
 
 
 EXPORTS: dict[str, tuple[str, str, Version]] = {
-    "double": ("double", "f32:1 4", (13, 1)),
-    "matmul_f16": ("matmul", "f16:2 f16:2 f16:2 128 128 64", (13, 1)),
-    "matmul_bf16": ("matmul", "bf16:2 bf16:2 f32:2 64 64 32", (13, 1)),
-    "matmul_f8": ("matmul", "f8:2 f8:2 f32:2 64 64 64", (13, 1)),
-    "multiplied_f16": ("multiplied", "f16:2 f16:2 f16:2 32 16 64", (13, 1)),
-    "multiplied_f32": ("multiplied", "f32:2 f32:2 f32:2 32 16 64", (13, 1)),
-    "multiplied_f64": ("multiplied", "f64:2 f64:2 f64:2 32 16 64", (13, 1)),
-    "softmax": ("softmax", "f16:2 f16:2 256", (13, 1)),
-    "elementwise": ("elementwise", "f32:1 f32:1 f32:1 f32 64", (13, 2)),
-    "integers": ("integers", "i32:1 i32:1 i32:1 256", (13, 1)),
-    "shapes": ("shapes", "f16:2 f16:2 16 32", (13, 1)),
-    "row_sums": ("row_sums", "f32:2 f32:1 i32:1 8 64", (13, 1)),
-    "running_sums": ("running_sums", "f32:2 f32:2 16 32", (13, 1)),
-    "gathered": ("gathered", "f32:2 i32:1 f32:2 32 64", (13, 1)),
-    "locked": ("locked", "i32:1 i32:1 i32:1 i32:1 128", (13, 1)),
-    "controlled": ("controlled", "f32:1 f32:1 i32 64", (13, 1)),
-    "attention": ("attention", "f16:3 f16:3 f16:3 f16:3 f32 64 32 32 0", (13, 1)),
-    "attention_causal": ("attention", "f16:3 f16:3 f16:3 f16:3 f32 64 32 32 1", (13, 1)),
-    "windows": ("windows", "f32:1 f32:1 16", (13, 3)),
-    "by_row": ("by_row", "f32:2 i32:1 f32:2 32 64", (13, 3)),
-    "added": ("added", "f32:2 f32:2 128", (13, 3)),
-    "scaled": ("scaled", "f8:2 e8:2 f8:2 e8:2 f32:2 128 128 64", (13, 3)),
+    "double": ("ops.double", "f32:1 4", (13, 1)),
+    "matmul_f16": ("products.gemm", "f16:2 f16:2 f16:2 128 128 64", (13, 1)),
+    "matmul_bf16": ("products.gemm", "bf16:2 bf16:2 f32:2 64 64 32", (13, 1)),
+    "matmul_f8": ("products.gemm", "f8:2 f8:2 f32:2 64 64 64", (13, 1)),
+    "multiplied_f16": ("ops.multiplied", "f16:2 f16:2 f16:2 32 16 64", (13, 1)),
+    "multiplied_f32": ("ops.multiplied", "f32:2 f32:2 f32:2 32 16 64", (13, 1)),
+    "multiplied_f64": ("ops.multiplied", "f64:2 f64:2 f64:2 32 16 64", (13, 1)),
+    "softmax": ("rows.softmax", "f16:2 f16:2 256", (13, 1)),
+    "elementwise": ("ops.elementwise", "f32:1 f32:1 f32:1 f32 64", (13, 2)),
+    "integers": ("ops.integers", "i32:1 i32:1 i32:1 256", (13, 1)),
+    "shapes": ("ops.shapes", "f16:2 f16:2 16 32", (13, 1)),
+    "row_sums": ("ops.row_sums", "f32:2 f32:1 i32:1 8 64", (13, 1)),
+    "running_sums": ("rows.running_sums", "f32:2 f32:2 16 32", (13, 1)),
+    "gathered": ("ops.gathered", "f32:2 i32:1 f32:2 32 64", (13, 1)),
+    "locked": ("ops.locked", "i32:1 i32:1 i32:1 i32:1 128", (13, 1)),
+    "controlled": ("ops.controlled", "f32:1 f32:1 i32 64", (13, 1)),
+    "attention": ("ops.attention", "f16:3 f16:3 f16:3 f16:3 f32 64 32 32 0", (13, 1)),
+    "attention_causal": ("ops.attention", "f16:3 f16:3 f16:3 f16:3 f32 64 32 32 1", (13, 1)),
+    "windows": ("ops.windows", "f32:1 f32:1 16", (13, 3)),
+    "by_row": ("ops.by_row", "f32:2 i32:1 f32:2 32 64", (13, 3)),
+    "added": ("ops.added", "f32:2 f32:2 128", (13, 3)),
+    "scaled": ("ops.scaled", "f8:2 e8:2 f8:2 e8:2 f32:2 128 128 64", (13, 3)),
 }
 """Name -> kernel; its parameters (`f16:2` an array of rank 2, `f32` a scalar, a number a constant); first version."""
 
@@ -66,15 +67,14 @@ def exported(name: str, version: Version = (13, 3), divisor: int = 16) -> bytes:
     ct = require_cutile()
     from cuda.tile.compilation import CallingConvention, KernelSignature, export_kernel
 
-    from tests.cutile import kernels
-
-    kernel, words, _ = EXPORTS[name]
+    (file, _, kernel), words, _ = EXPORTS[name][0].partition("."), *EXPORTS[name][1:]
+    written = import_module(f"tests.cutile.written.{file}")
     parameters = [_parameter(ct, word, divisor) for word in words.split()]
     signature = KernelSignature(parameters, CallingConvention.cutile_python_v1(), name)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "kernel.tileirbc"
         export_kernel(
-            getattr(kernels, kernel),
+            getattr(written, kernel),
             [signature],
             str(path),
             output_format="tileir_bytecode",

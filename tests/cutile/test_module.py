@@ -19,9 +19,9 @@ WORDS = ("f16:?x?", "f16:?x?", "f16:?x?", 64, 64, 32)
 @pytest.fixture
 def kernels() -> Any:
     require_cutile()
-    from tests.cutile import kernels
+    from tests.cutile.written import products
 
-    return kernels
+    return products
 
 
 def product() -> tuple[np.ndarray[Any, Any], ...]:
@@ -31,14 +31,14 @@ def product() -> tuple[np.ndarray[Any, Any], ...]:
 
 
 def test_a_check_by_words_and_one_by_arrays_say_the_same(kernels: Any) -> None:
-    by_words, by_arrays = (tileas.cutile.check(kernels.matmul, *args) for args in (WORDS, (*product(), 64, 64, 32)))
+    by_words, by_arrays = (tileas.cutile.check(kernels.gemm, *args) for args in (WORDS, (*product(), 64, 64, 32)))
     assert by_words.holds_for_every_trip_count
     assert by_words.last_line == by_arrays.last_line
 
 
 def test_a_run_computes_what_numpy_does(kernels: Any) -> None:
     a, b, d = product()
-    outcome = tileas.cutile.run(kernels.matmul, (2, 2), a, b, d, 64, 64, 32)
+    outcome = tileas.cutile.run(kernels.gemm, (2, 2), a, b, d, 64, 64, 32)
     assert np.allclose(outcome.arrays["D"], a.astype(np.float32) @ b.astype(np.float32), rtol=2e-3, atol=2e-2)
     assert not d.any()
 
@@ -46,8 +46,8 @@ def test_a_run_computes_what_numpy_does(kernels: Any) -> None:
 def test_a_kernel_is_compiled_once_for_its_types(kernels: Any) -> None:
     a, b, d = product()
     options = {"target": "sm_80", "check": False}
-    made = tileas.cutile.compile(kernels.matmul, *WORDS, **options)
-    assert made is tileas.cutile.compile(kernels.matmul, a, b, d, 64, 64, 32, **options)
+    made = tileas.cutile.compile(kernels.gemm, *WORDS, **options)
+    assert made is tileas.cutile.compile(kernels.gemm, a, b, d, 64, 64, 32, **options)
     ran = made.run(a, b, d, grid=(2, 2), device="machine")
     assert np.allclose(ran.arrays["D"], a.astype(np.float32) @ b.astype(np.float32), rtol=2e-3, atol=2e-2)
 
@@ -58,12 +58,12 @@ def test_a_launch_without_a_gpu_says_so(kernels: Any) -> None:
     if present_chip() is not None:
         pytest.skip("there is a GPU")
     with pytest.raises(tileas.Error):
-        tileas.cutile.launch(None, (2, 2), kernels.matmul, (*product(), 64, 64, 32), target="sm_80", check=False)
+        tileas.cutile.launch(None, (2, 2), kernels.gemm, (*product(), 64, 64, 32), target="sm_80", check=False)
 
 
 def test_arguments_that_do_not_fit_are_told(kernels: Any) -> None:
     with pytest.raises(tileas.InputError, match="arguments are given, and there are 6 parameters"):
-        tileas.cutile.check(kernels.matmul, "f16:?x?")
+        tileas.cutile.check(kernels.gemm, "f16:?x?")
     with pytest.raises(tileas.InputError, match="is no kernel of cuTile"):
         tileas.cutile.check(len, "f16:?x?")
 
@@ -84,7 +84,7 @@ def test_a_search_times_each_configuration_and_names_what_fails(kernels: Any) ->
         [64, 32, 3],
         None,
         grid,
-        kernels.matmul,
+        kernels.gemm,
         arguments,
         hints,
         target="sm_90a",

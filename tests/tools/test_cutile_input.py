@@ -11,8 +11,9 @@ from tests.cutile.exports import require_cutile
 from tests.support.ir import ROOT
 from tileas_xdsl.tools.main import main
 
-KERNELS = ROOT / "tests" / "cutile" / "kernels.py"
-MATMUL = f"{KERNELS}:matmul(f16:?x?, f16:?x?, D=f32:?x?, tm=64, tn=64, tk=32)"
+WRITTEN = ROOT / "tests" / "cutile" / "written"
+PRODUCTS = WRITTEN / "products.py"
+MATMUL = f"{PRODUCTS}:gemm(f16:?x?, f16:?x?, D=f32:?x?, tm=64, tn=64, tk=32)"
 
 Output = pytest.CaptureFixture[str]
 
@@ -40,8 +41,8 @@ def test_a_kernel_computes_what_numpy_does(tmp_path: Path, capsys: Output) -> No
 
 def test_what_is_compiled_says_its_place_in_python(tmp_path: Path, capsys: Output) -> None:
     assert main(["compile", MATMUL, "--target", "sm_90a", "-o", str(tmp_path / "out.mlir")]) == 0
-    line = KERNELS.read_text().split("\n").index("    for k in range(ct.num_tiles(A, axis=1, shape=(tm, tk))):") + 1
-    assert f"kernels.py:{line}:5: loop: " in capsys.readouterr().out
+    line = PRODUCTS.read_text().split("\n").index("    for k in range(ct.num_tiles(A, axis=1, shape=(tm, tk))):") + 1
+    assert f"products.py:{line}:5: loop: " in capsys.readouterr().out
     assert "nv_tileas.async.pipeline" in (tmp_path / "out.mlir").read_text()
 
 
@@ -74,24 +75,24 @@ def test_what_a_view_is_padded_with_goes_through_text(tmp_path: Path, capsys: Ou
     np.save(tmp_path / "want.npy", (e / e.sum(axis=1, keepdims=True)).astype(np.float16))
     given = ["--arg", f"X={tmp_path}/x.npy", "--arg", "Y=2x200:zeros", "--programs", "2"]
     given += ["--expect", f"Y={tmp_path}/want.npy", "--rtol", "2e-3", "--atol", "1e-4"]
-    assert main(["run", f"{KERNELS}:softmax(f16:?x?:unaligned, f16:?x?:unaligned, 256)", *given]) == 0
+    assert main(["run", f"{WRITTEN}/rows.py:softmax(f16:?x?:unaligned, f16:?x?:unaligned, 256)", *given]) == 0
     assert "ran, and is as expected" in capsys.readouterr().out
 
 
 WRONG = {
-    "matmul": "say what 'A' is launched with, as in ",
-    "matmul(f16:?x?, f16:?x?, 3, 64, 64, 32, 1)": "is no parameter, or one twice",
-    "matmull(1)": "there is no kernel 'matmull', decorated with @ct.kernel; there are: double, matmul",
-    "double(f32:what, 4)": "is no array: write f32:?x?",
-    "double(f32:?, four)": "neither an array (f16:?x?), a number (f32), nor a constant (128)",
-    "double(f32:?, 3)": "error: ",
-    "double(f32:?x?, 4)": "error: ",
+    "products.py:gemm": "say what 'A' is launched with, as in ",
+    "products.py:gemm(f16:?x?, f16:?x?, 3, 64, 64, 32, 1)": "is no parameter, or one twice",
+    "products.py:gemmm(1)": "there is no kernel 'gemmm', decorated with @ct.kernel; there are: gemm, gemm_swizzled",
+    "ops.py:double(f32:what, 4)": "is no array: write f32:?x?",
+    "ops.py:double(f32:?, four)": "neither an array (f16:?x?), a number (f32), nor a constant (128)",
+    "ops.py:double(f32:?, 3)": "error: ",
+    "ops.py:double(f32:?x?, 4)": "error: ",
 }
 
 
 @pytest.mark.parametrize("words", WRONG)
 def test_what_is_wrong_is_told_in_one_message(words: str, capsys: Output) -> None:
-    assert main(["check", f"{KERNELS}:{words}"]) == 2
+    assert main(["check", f"{WRITTEN}/{words}"]) == 2
     told = capsys.readouterr().err
     assert WRONG[words] in told
     assert "Traceback" not in told

@@ -48,15 +48,15 @@ def test_ops_know_their_places_in_python() -> None:
     places = {op.name: place_in(op.location) for op in module.walk()}
     place = places["cuda_tile.store_view_tko"]
     assert place is not None
-    assert place.filename.data.endswith("kernels.py")
+    assert place.filename.data.endswith("ops.py")
     line = next(number for number, text in enumerate(kernel_lines(), 1) if "ct.store(X" in text)
     assert (place.line.data, place.column.data) == (line, 5)
 
 
 def kernel_lines() -> list[str]:
-    from tests.cutile import kernels
+    from tests.cutile.written import ops
 
-    with open(kernels.__file__) as source:
+    with open(ops.__file__) as source:
         return source.readlines()
 
 
@@ -88,7 +88,7 @@ def test_a_file_without_debug_information_is_written_identically() -> None:
     order = ArrayAttr(StringAttr(name) for name in ("Func", "Constant", "Type", "String"))
     inner.attributes["cuda_tile.layout"] = DictionaryAttr({"order": order, "without_debug": UnitAttr()})
     data = write(module)
-    assert b"kernels.py" not in data
+    assert b"ops.py" not in data
     again = read(data)
     assert again.is_structurally_equivalent(module)
     assert write(again) == data
