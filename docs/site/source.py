@@ -112,11 +112,18 @@ HOME = "---\nhide:\n  - navigation\n  - toc\n---\n\n"
 """The home page has the whole width."""
 
 
+OPTIONS = ("reference/commands/", "reference/passes/")
+FOUND_FIRST = "---\nsearch:\n  boost: 4\n---\n\n"
+"""Who looks for the name of an option finds the command or the pass that has it."""
+
+
 def finished(root: Path, page: str, text: str) -> str:
     """A page as Python-Markdown reads it, with links to where the site has things."""
     origin = "CONTRIBUTING.md" if page == "contributing.md" else f"docs/{page}"
     text = space_lists(retag(relink(text, origin, lambda path: place_of(root, path))))
-    return HOME + text if page == "index.md" else text
+    if page == "index.md":
+        return HOME + text
+    return FOUND_FIRST + text if page.startswith(OPTIONS) else text
 
 
 def place_of(root: Path, path: str) -> str | None:
@@ -203,7 +210,7 @@ def settings(root: Path, folder: Path) -> str:
         },
         "plugins": ["search", "offline"],
         "extra_css": ["assets/site.css"],
-        "extra_javascript": ["assets/zoo.js", "assets/notebook.js"],
+        "extra_javascript": ["assets/zoo.js", "assets/notebook.js", "assets/search.js"],
         "extra": {"generator": False, "polyfills": ["assets/iframe-worker.js"]},
         "markdown_extensions": [
             "admonition",

@@ -23,6 +23,11 @@ PASSAGE = 6
 """The width of a gap through which an arrow passes a row."""
 SWEEPS = 8
 
+STYLE = (
+    ":root{--paper:#ffffff;--ink:#17212b}@media (prefers-color-scheme:dark){:root{--paper:#11161c;--ink:#edf2f7}}"
+    "rect{fill:var(--paper);stroke:var(--ink)}text,marker{fill:var(--ink)}.arrow{fill:none;stroke:var(--ink)}"
+)
+"""Light and dark, as the timelines have it."""
 DASHES = {"solid": "", "dashed": ' stroke-dasharray="6 3"', "dotted": ' stroke-dasharray="2 3"'}
 
 
@@ -91,7 +96,8 @@ def draw(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> str:
     cells, ways, width, height = _laid_out(boxes, arrows)
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        'font-family="monospace" font-size="11" style="max-width: 100%; height: auto; background: white">',
+        'font-family="monospace" font-size="11" style="max-width: 100%; height: auto; background: var(--paper)">',
+        f"<style>{STYLE}</style>",
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" '
         'orient="auto-start-reverse"><path d="M 0 0 L 8 4 L 0 8 z"/></marker></defs>',
     ]
@@ -99,8 +105,8 @@ def draw(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> str:
     for box, cell in zip(boxes, cells, strict=False):
         stroke = 2 if box.stands_out else 1
         lines.append(
-            f'<rect x="{cell.middle - box.width // 2}" y="{cell.top}" width="{box.width}" height="{LINE}" fill="white" '
-            f'stroke="black" stroke-width="{stroke}"/>'
+            f'<rect x="{cell.middle - box.width // 2}" y="{cell.top}" width="{box.width}" height="{LINE}" '
+            f'stroke-width="{stroke}"/>'
         )
         lines.append(f'<text x="{cell.middle}" y="{cell.top + 17}" text-anchor="middle">{escape(box.text)}</text>')
     return "\n".join([*lines, "</svg>"]) + "\n"
@@ -176,4 +182,4 @@ def _arrow(way: Sequence[_Cell], arrow: Arrow) -> str:
         path += (
             f" L {next_x} {next_y}" if within_a_gap else f" C {x} {y + bend} {next_x} {next_y - bend} {next_x} {next_y}"
         )
-    return f'<path d="{path}" fill="none" stroke="black" marker-end="url(#tip)"{DASHES[arrow.style]}/>'
+    return f'<path d="{path}" class="arrow" marker-end="url(#tip)"{DASHES[arrow.style]}/>'

@@ -39,6 +39,19 @@ text{{font:11px {FONT};fill:var(--ink)}}.faint{{fill:var(--faint)}}.head{{font-w
 """ + "".join(f".h{n} .on{{fill:var(--h{n})}}.h{n} .late{{fill:var(--p{n})}}" for n in "-012345")
 
 
+LEGENDS = (
+    "strong: occupies its engine; pale: in flight, not complete; hatched: stands still; colour: its slot, or iteration",
+    "strong: its engine; pale: in flight; hatched: stands still; colour: slot, or iteration",
+    "strong: busy; pale: in flight; colour: slot",
+)
+"""What fills and colours mean, the longest first."""
+
+
+def legend_for(width: float) -> str:
+    """The longest legend that has room in `width` pixels, or the shortest."""
+    return next((text for text in LEGENDS if len(text) * LETTER <= width), LEGENDS[-1])
+
+
 def timeline_svg(picture: Timeline, width: int | None = None) -> str:
     """`picture` as the text of an SVG file; `width` pixels for the whole of it, else as its bars need."""
     return "\n".join(_Drawing(picture, width).lines()) + "\n"
@@ -82,8 +95,7 @@ class _Drawing:
         lines += [self._edge(edge) for edge in picture.edges]
         lines += [line for bar in picture.bars for line in self._bar(bar)]
         lines.append(
-            f'<text class="faint" x="{self.left}" y="{self.bottom + 17}">'
-            "strong: occupies its engine; pale: in flight, not complete; hatched: stands still</text>"
+            f'<text class="faint" x="{SIDE}" y="{self.bottom + 17}">{legend_for(self.width - 2 * SIDE)}</text>'
         )
         for number, note in enumerate(notes):
             y = self.bottom + FOOT + 11 + 16 * number
