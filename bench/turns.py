@@ -20,8 +20,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tileas_xdsl.machine.warps.turns import turn_cycles
-from tileas_xdsl.scheduling.loaded_rings import Ring, period_under_load
+from tileas_xdsl.machine.warps.blocks import turn_cycles
+from tileas_xdsl.scheduling.loaded_schedules import Ring, period_under_load
 from tileas_xdsl.targets.measured.h200 import H200
 
 RESULTS = Path(__file__).parent / "gpu" / "results"

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from bench import turns
+from tileas_xdsl.machine.warps.blocks import turn_cycles
 from tileas_xdsl.machine.warps.code import code_of
 from tileas_xdsl.machine.warps.engines import sectors, wavefronts
 from tileas_xdsl.machine.warps.integers import ALL_LANES, LANES, compute, lanes_where
 from tileas_xdsl.machine.warps.multiprocessor import Multiprocessor, StuckError
-from tileas_xdsl.machine.warps.turns import turn_cycles
 from tileas_xdsl.targets.measured.h200 import FIGURES, H200, INSTRUCTIONS
 from tileas_xdsl.targets.warp_timing import WarpTiming
 

@@ -13,7 +13,7 @@ from tests.support.ir import ROOT, parse, run_passes
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReleaseOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
-from tileas_xdsl.scheduling.loaded_rings import Ring, latency_under_load, period_under_load, slots_needed
+from tileas_xdsl.scheduling.loaded_schedules import Ring, latency_under_load, period_under_load, slots_needed
 from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT
 from tileas_xdsl.scheduling.modulo.validator import faults
 from tileas_xdsl.targets.machine_models import machine_model

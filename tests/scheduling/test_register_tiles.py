@@ -17,6 +17,7 @@ from tests.support.random_problems import random_problem
 from tests.support.scheduled_kernels import KERNELS
 from tests.support.scheduled_loops import after, prepared
 from tests.transforms.test_dealt_loops import attention, chain
+from tileas_xdsl.scheduling.exact.agents import crowded_op
 from tileas_xdsl.scheduling.exact.bounds import serial_ii
 from tileas_xdsl.scheduling.exact.checks import ProblemError, check_problem
 from tileas_xdsl.scheduling.exact.model import Formulation
@@ -31,7 +32,6 @@ from tileas_xdsl.scheduling.exact.problem import (
     RingRead,
     SlotLimit,
 )
-from tileas_xdsl.scheduling.exact.registers_at_once import crowded_op
 from tileas_xdsl.scheduling.exact.result import ExactSchedule, NoSchedule
 from tileas_xdsl.scheduling.exact.search import Limits, any_schedule, solve
 from tileas_xdsl.scheduling.exact.solver import Answer, Limit

@@ -21,16 +21,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tileas_xdsl.scheduling.exact import problem as exact
-from tileas_xdsl.scheduling.exact.bounds import bounds_of, serial_ii
+from tileas_xdsl.scheduling.exact.agents import crowded_op
+from tileas_xdsl.scheduling.exact.bounds import bounds_of, schedules_stretch, serial_ii
 from tileas_xdsl.scheduling.exact.cycles import CycleEdge, earliest_starts
 from tileas_xdsl.scheduling.exact.explain import pool_text
 from tileas_xdsl.scheduling.exact.halving import Halving
 from tileas_xdsl.scheduling.exact.problem import ExactProblem
-from tileas_xdsl.scheduling.exact.registers_at_once import crowded_op
 from tileas_xdsl.scheduling.exact.result import ExactSchedule, NoSchedule, ScheduleSource, Trail
 from tileas_xdsl.scheduling.exact.schedule import Schedule
 from tileas_xdsl.scheduling.exact.search import Limits, any_schedule, solve
-from tileas_xdsl.scheduling.exact.stretching import schedules_stretch
 from tileas_xdsl.scheduling.exact.validate import validate
 from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, ModuloProblem
 from tileas_xdsl.scheduling.modulo.schedule import IntervalProof, ModuloSchedule

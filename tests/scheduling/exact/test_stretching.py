@@ -12,7 +12,7 @@ import pytest
 from tests.support import slot_kernels as kernels
 from tests.support.corpora import each
 from tests.support.random_problems import NOT_MONOTONE, random_problem
-from tileas_xdsl.scheduling.exact.bounds import bounds_of, serial_ii
+from tileas_xdsl.scheduling.exact.bounds import bounds_of, schedules_stretch, serial_ii, stretched
 from tileas_xdsl.scheduling.exact.halving import Halving
 from tileas_xdsl.scheduling.exact.model import Formulation
 from tileas_xdsl.scheduling.exact.problem import ExactProblem
@@ -20,7 +20,6 @@ from tileas_xdsl.scheduling.exact.result import ExactSchedule
 from tileas_xdsl.scheduling.exact.schedule import Schedule
 from tileas_xdsl.scheduling.exact.search import Limits, any_schedule, solve
 from tileas_xdsl.scheduling.exact.solver import Answer, Limit
-from tileas_xdsl.scheduling.exact.stretching import schedules_stretch, stretched
 from tileas_xdsl.scheduling.exact.validate import validate
 from tileas_xdsl.scheduling.exact.variables import Query
 

@@ -13,9 +13,9 @@ import pytest
 
 from tests.support import slot_kernels as kernels
 from tests.support.joint_kernels import CYCLES, HEAD_64, blackwell, gemm, hopper
+from tileas_xdsl.scheduling.exact.agents import crowded_op
 from tileas_xdsl.scheduling.exact.model import Formulation
 from tileas_xdsl.scheduling.exact.problem import ExactProblem
-from tileas_xdsl.scheduling.exact.registers_at_once import crowded_op
 from tileas_xdsl.scheduling.exact.result import ExactSchedule, NoSchedule
 from tileas_xdsl.scheduling.exact.search import Limits, solve
 from tileas_xdsl.scheduling.exact.solver import Answer, Limit

@@ -44,7 +44,7 @@ from xdsl.ir import Dialect
 
 from tileas_xdsl.dialects.async_region.leaves import AllocOp, CopyOp, CreateResourceOp
 from tileas_xdsl.dialects.async_region.regions import LaunchOp, RegionOp, YieldOp
-from tileas_xdsl.dialects.async_region.types import ResourceType
+from tileas_xdsl.dialects.async_region.syntax import ResourceType
 
 __all__ = [
     "AllocOp",

@@ -36,12 +36,14 @@ from tileas_xdsl.dialects.async_.support import (
 )
 from tileas_xdsl.dialects.async_.types import INDEX, TOKEN, TOKEN_OR_VALUE
 from tileas_xdsl.dialects.async_region.syntax import (
+    BUFFER,
+    RESOURCE,
+    ResourceType,
     parse_dependencies,
     parse_resource,
     print_dependencies,
     print_resource,
 )
-from tileas_xdsl.dialects.async_region.types import BUFFER, RESOURCE, ResourceType
 from tileas_xdsl.interfaces import AllocationOpInterface, AsyncOpInterface
 
 

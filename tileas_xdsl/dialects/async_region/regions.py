@@ -30,6 +30,7 @@ from tileas_xdsl.dialects.async_.support import AsyncOp, ExpectsParent, add_depe
 from tileas_xdsl.dialects.async_.types import TOKEN, TOKEN_OR_VALUE, VALUE, unwrapped
 from tileas_xdsl.dialects.async_region.contract import AsyncRegionContract, SeesOnlyArguments
 from tileas_xdsl.dialects.async_region.syntax import (
+    RESOURCE,
     parse_arguments,
     parse_dependencies,
     parse_list_of_dependencies,
@@ -41,7 +42,6 @@ from tileas_xdsl.dialects.async_region.syntax import (
     print_outputs_and_body,
     print_resource,
 )
-from tileas_xdsl.dialects.async_region.types import RESOURCE
 from tileas_xdsl.interfaces import AsyncOpInterface, AsyncRegionOpInterface, RegionBranchOpInterface
 
 

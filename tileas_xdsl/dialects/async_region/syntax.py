@@ -1,5 +1,6 @@
 """
-The pieces of custom syntax that the ops of `async_region` share; each `parse_` is the inverse of its `print_`.
+What the ops of `async_region` share: a type, constraints beside those of `async`, and pieces of custom syntax, of which
+each `parse_` is the inverse of its `print_`.
 
     [%token, %promise: !async.value<T> as %region_token]     dependencies; without a type, a token
     (%value as %argument: T)                                 what is passed to the body
@@ -11,15 +12,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import Attribute, BlockArgument, Operation, Region, SSAValue
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import Attribute, BlockArgument, Operation, ParametrizedAttribute, Region, SSAValue
+from xdsl.irdl import base, irdl_attr_definition
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from tileas_xdsl.dialects.async_ import TokenType
-from tileas_xdsl.dialects.async_.support import parse_arrow_types, resolve_operand
+from tileas_xdsl.dialects.async_.support import Described, parse_arrow_types, resolve_operand
 from tileas_xdsl.dialects.async_.tasks import parse_unwrapping, print_arrow_types, print_unwrapping
 from tileas_xdsl.dialects.async_.types import unwrapped
-from tileas_xdsl.dialects.async_region.types import ResourceType
+from tileas_xdsl.interfaces import HandleType
+
+
+@irdl_attr_definition
+class ResourceType(ParametrizedAttribute, HandleType):
+    """A device, a DMA engine or the like: it runs one operation at a time."""
+
+    name = "async_region.resource"
+
+
+RESOURCE = Described(base(ResourceType), "resource type")
+BUFFER = Described(base(MemRefType), "memref type")
 
 
 def print_dependencies(

@@ -24,10 +24,11 @@ from functools import wraps
 from typing import Any
 
 from xdsl.dialects.builtin import DenseArrayBase, i64
-from xdsl.ir import Attribute, Dialect, Operation
+from xdsl.ir import Attribute, Block, Dialect, Operation, SSAValue
 from xdsl.irdl import AttrConstraint, IRDLOperation, OptPropertyDef
 from xdsl.parser import Parser
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
 
 DYNAMIC = -(1 << 63)
 """`ShapedType::kDynamic`: stands for an operand in an array of numbers."""
@@ -81,6 +82,31 @@ def give_check(op: type[Operation], check: Callable[[Any], None]) -> None:
         check(self)
 
     setattr(op, "verify_", verify_)  # noqa: B010
+
+
+def check_branches(jump: type[Operation], branch: type[Operation]) -> None:
+    """Let the branches between blocks of a dialect, without and with a condition, refuse arguments of other blocks."""
+    give_check(jump, _check_one_target)
+    give_check(branch, _check_both_targets)
+
+
+def _check_one_target(op: Any) -> None:
+    _check_target(0, op.successor, op.arguments)
+
+
+def _check_both_targets(op: Any) -> None:
+    _check_target(0, op.then_block, op.then_arguments)
+    _check_target(1, op.else_block, op.else_arguments)
+
+
+def _check_target(number: int, block: Block, arguments: Sequence[SSAValue]) -> None:
+    if len(arguments) != len(block.args):
+        raise VerifyException(
+            f"branch has {len(arguments)} operands for successor #{number}, but target block has {len(block.args)}"
+        )
+    for place, (given, taken) in enumerate(zip(arguments, block.args, strict=True)):
+        if given.type != taken.type:
+            raise VerifyException(f"type mismatch for bb argument #{place} of successor #{number}")
 
 
 def replace_check(op: type[IRDLOperation], check: Callable[[Any], None]) -> None:

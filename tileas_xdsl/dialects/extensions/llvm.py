@@ -29,7 +29,7 @@ from xdsl.dialects.builtin import (
     i1,
     i64,
 )
-from xdsl.dialects.llvm import LLVMPointerType, LLVMStructType
+from xdsl.dialects.llvm import BrOp, CondBrOp, LLVMPointerType, LLVMStructType
 from xdsl.ir import Attribute, Dialect, Operation
 from xdsl.irdl import (
     IRDLOperation,
@@ -45,8 +45,7 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from tileas_xdsl.dialects.extensions import with_attributes, with_ops
-from tileas_xdsl.dialects.extensions.cf import check_branches_of_llvm
+from tileas_xdsl.dialects.extensions import check_branches, with_attributes, with_ops
 from tileas_xdsl.dialects.extensions.literals import read_bits_of_floats
 from tileas_xdsl.dialects.extensions.llvm_accesses import (
     NAME_OF_ORDERING,
@@ -298,7 +297,7 @@ OPS: tuple[type[Operation], ...] = (AtomicRMWOp, CmpXchgOp, FenceOp, AddrSpaceCa
 def extended(dialect: Dialect) -> Dialect:
     """xDSL's `llvm` with the ops of this file; its accesses have MLIR's forms, and it refuses what MLIR refuses."""
     read_bits_of_floats()
-    check_branches_of_llvm()
+    check_branches(BrOp, CondBrOp)
     give_forms()
     attributes = [LoopAnnotationAttr, LoopUnrollAttr, ConstantRangeAttr, DereferenceableAttr]
     return with_attributes(with_ops(dialect, OPS), attributes)

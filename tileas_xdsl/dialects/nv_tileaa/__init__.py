@@ -21,7 +21,6 @@ from tileas_xdsl.dialects.nv_tileaa.atomics import (
     ScatterStoreOp,
     TiledAtomicRmwOp,
 )
-from tileas_xdsl.dialects.nv_tileaa.base import enter_patterns
 from tileas_xdsl.dialects.nv_tileaa.compute import (
     BlockTileOp,
     ConvDotOp,
@@ -84,7 +83,7 @@ from tileas_xdsl.dialects.nv_tileaa.queue import (
     PutOp,
     QueueYieldOp,
 )
-from tileas_xdsl.dialects.nv_tileaa.regions import YieldOp
+from tileas_xdsl.dialects.nv_tileaa.regions import YieldOp, enter_patterns
 from tileas_xdsl.dialects.nv_tileaa.structure import (
     BroadcastOp,
     CatOp,

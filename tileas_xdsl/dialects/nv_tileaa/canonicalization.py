@@ -22,7 +22,6 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from tileas_xdsl.dialects.nv_tileaa.atomics import AtomicCasOp, AtomicRmwOp
-from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileaa.control import AssumeOp, PragmaOp
 from tileas_xdsl.dialects.nv_tileaa.elementwise import ElementwiseOp
@@ -39,7 +38,7 @@ from tileas_xdsl.dialects.nv_tileaa.memory import (
 )
 from tileas_xdsl.dialects.nv_tileaa.predicates import AssumePredicate
 from tileas_xdsl.dialects.nv_tileaa.queue import GetOp, QueueYieldOp
-from tileas_xdsl.dialects.nv_tileaa.regions import YieldOp
+from tileas_xdsl.dialects.nv_tileaa.regions import CanonicalizedOp, YieldOp
 from tileas_xdsl.dialects.nv_tileaa.structure import BroadcastOp, ExpandDimsOp, ExtractOp, SplatOp, ViewOp
 from tileas_xdsl.dialects.nv_tileaa.types import bit_width, element_type_of, is_integer_like
 from tileas_xdsl.dialects.tiles.policies import MemSemantic, RmwMode

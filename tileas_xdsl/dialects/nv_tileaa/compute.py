@@ -53,9 +53,8 @@ from tileas_xdsl.dialects.nv_tileaa.attributes import (
     PaddingValueAttr,
     SignednessAttr,
 )
-from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp
 from tileas_xdsl.dialects.nv_tileaa.memory import is_array
-from tileas_xdsl.dialects.nv_tileaa.regions import verify_yield
+from tileas_xdsl.dialects.nv_tileaa.regions import CanonicalizedOp, verify_yield
 from tileas_xdsl.dialects.nv_tileaa.structure import spelled
 from tileas_xdsl.dialects.nv_tileaa.types import TiledViewType, bit_width, element_type_of, is_float, is_integer
 from tileas_xdsl.dialects.tiles.syntax import TileOp

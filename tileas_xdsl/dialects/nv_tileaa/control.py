@@ -49,9 +49,8 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp
 from tileas_xdsl.dialects.nv_tileaa.predicates import AssumePredicate
-from tileas_xdsl.dialects.nv_tileaa.regions import verify_yield
+from tileas_xdsl.dialects.nv_tileaa.regions import CanonicalizedOp, verify_yield
 from tileas_xdsl.dialects.nv_tileaa.types import ProgramIdType, element_type_of
 from tileas_xdsl.dialects.tiles.functions import TileFunction
 from tileas_xdsl.dialects.tiles.syntax import TileOp

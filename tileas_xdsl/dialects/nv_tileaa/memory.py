@@ -60,7 +60,7 @@ from tileas_xdsl.dialects.nv_tileaa.attributes import (
     MemScopeAttr,
     MemSemanticAttr,
 )
-from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp
+from tileas_xdsl.dialects.nv_tileaa.regions import CanonicalizedOp
 from tileas_xdsl.dialects.nv_tileaa.types import (
     ArrayType,
     MemTokenType,

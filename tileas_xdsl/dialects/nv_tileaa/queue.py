@@ -62,7 +62,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp
+from tileas_xdsl.dialects.nv_tileaa.regions import CanonicalizedOp
 from tileas_xdsl.dialects.nv_tileaa.types import QueueType
 from tileas_xdsl.dialects.tiles.syntax import TileOp
 from tileas_xdsl.dialects.tiles.traits import AccessesQueue, AllocatesResults, PlansStorage, SlotArguments

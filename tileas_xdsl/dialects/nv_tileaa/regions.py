@@ -1,17 +1,44 @@
-"""The regions of reduce, scan, generate and pragma: their terminator, and the types of an element."""
+"""
+What several ops of `nv_tileaa` have in common: the base of those with canonicalization patterns, and the regions of
+reduce, scan, generate and pragma, their terminator and the types of an element.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import TensorType
+from xdsl.interfaces import HasCanonicalizationPatternsInterface
 from xdsl.ir import Attribute, Region
 from xdsl.irdl import irdl_op_definition, traits_def, var_operand_def
+from xdsl.pattern_rewriter import RewritePattern
 from xdsl.traits import IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.tiles.syntax import TileOp
+
+
+class CanonicalizedOp(TileOp, HasCanonicalizationPatternsInterface, ABC):
+    """
+    An op with canonicalization patterns.
+
+    The patterns import the ops. To avoid a circle of imports, the package enters the patterns here once both are
+    loaded.
+    """
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        return _patterns.get(cls, ())
+
+
+_patterns: dict[type[CanonicalizedOp], tuple[RewritePattern, ...]] = {}
+
+
+def enter_patterns(patterns: Mapping[type[CanonicalizedOp], tuple[RewritePattern, ...]]) -> None:
+    """Set the patterns of the ops. Called once, by the package, when all its modules are loaded."""
+    _patterns.update(patterns)
 
 
 @irdl_op_definition

@@ -47,8 +47,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp
-from tileas_xdsl.dialects.nv_tileaa.regions import is_element, verify_yield
+from tileas_xdsl.dialects.nv_tileaa.regions import CanonicalizedOp, is_element, verify_yield
 from tileas_xdsl.dialects.nv_tileaa.types import TiledViewType, element_type_of
 from tileas_xdsl.dialects.tiles.syntax import TileOp
 from tileas_xdsl.dialects.tiles.traits import ReadsViews, ViewInMemory, ViewOfOperand

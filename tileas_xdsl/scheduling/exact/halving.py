@@ -1,25 +1,25 @@
 """
 The least interval where schedules stretch: between one that is refuted and one that has a schedule, by halving.
 
-There the refutation of an interval refutes all below it (`stretching.py`), so not each has to be asked about. First a
+There the refutation of an interval refutes all below it (`bounds.py`), so not each has to be asked about. First a
 schedule is sought in few stages, which is the smaller question, and gives the upper end; then the interval below it is
 to be refuted, with any number of stages; and where that takes too long, one halfway to those that are.
 
 Loops are proven by halving. Nothing in the problem of a loop has to come soon enough, so a schedule at one interval is
-one at every larger interval, and one refutation does for all below it (stretching.py (`scheduling/exact/stretching.py`)
-has the proof). A search that starts from the heuristic's schedule goes that way when the first interval is refuted.
+one at every larger interval, and one refutation does for all below it (`bounds.py` has the
+proof). A search that starts from the heuristic's schedule goes that way when the first interval is refuted.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tileas_xdsl.scheduling.exact.bounds import schedules_stretch
 from tileas_xdsl.scheduling.exact.model import Formulation
 from tileas_xdsl.scheduling.exact.problem import ExactProblem
 from tileas_xdsl.scheduling.exact.result import Refutation
 from tileas_xdsl.scheduling.exact.schedule import Schedule
 from tileas_xdsl.scheduling.exact.solver import Answer, Limit
-from tileas_xdsl.scheduling.exact.stretching import schedules_stretch
 from tileas_xdsl.scheduling.exact.variables import Query
 
 FEW_STAGES = 4

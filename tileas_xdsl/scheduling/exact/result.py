@@ -16,11 +16,10 @@ from enum import Enum
 from functools import cached_property
 
 from tileas_xdsl.scheduling.exact.agents import register_budgets, round_warps
-from tileas_xdsl.scheduling.exact.bounds import ProvenBounds
+from tileas_xdsl.scheduling.exact.bounds import ProvenBounds, schedules_stretch
 from tileas_xdsl.scheduling.exact.groups import RuleGroup
 from tileas_xdsl.scheduling.exact.problem import ExactProblem, RegisterValue
 from tileas_xdsl.scheduling.exact.schedule import Schedule, bytes_of, order_of, stages_of
-from tileas_xdsl.scheduling.exact.stretching import schedules_stretch
 
 
 def words_of(problem: ExactProblem, schedule: Schedule, agent: int) -> int:

@@ -3,7 +3,7 @@ The search: every interval from the lower bound on, until one has a schedule; th
 
 That `II - 1` has no schedule does not show that `II` is the least: feasibility is not monotone. Two ops of one row on
 one slot that must start exactly 3 cycles apart fit 2 and 4 rows and not 3. So each interval is refuted on its own.
-Where nothing must come soon enough (`stretching.py`), one refutation does for all below it; then, from a schedule of a
+Where nothing must come soon enough (`bounds.py`), one refutation does for all below it; then, from a schedule of a
 heuristic, the search goes by halving.
 
 Limits are the solver's deterministic seconds. Each solve gets at most half of what is left, so that one hard interval
@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from tileas_xdsl.scheduling.exact.bounds import bounds_of, serial_ii
+from tileas_xdsl.scheduling.exact.agents import crowded_op
+from tileas_xdsl.scheduling.exact.bounds import bounds_of, schedules_stretch, serial_ii
 from tileas_xdsl.scheduling.exact.checks import check_problem
 from tileas_xdsl.scheduling.exact.explain import explain
 from tileas_xdsl.scheduling.exact.halving import Halving
 from tileas_xdsl.scheduling.exact.model import Formulation
 from tileas_xdsl.scheduling.exact.problem import ExactProblem
-from tileas_xdsl.scheduling.exact.registers_at_once import crowded_op
 from tileas_xdsl.scheduling.exact.result import (
     BindingConflict,
     ExactSchedule,
@@ -32,7 +32,6 @@ from tileas_xdsl.scheduling.exact.result import (
 )
 from tileas_xdsl.scheduling.exact.schedule import Schedule
 from tileas_xdsl.scheduling.exact.solver import Answer, Limit, SolverRun
-from tileas_xdsl.scheduling.exact.stretching import schedules_stretch
 from tileas_xdsl.scheduling.exact.validate import validate
 from tileas_xdsl.scheduling.exact.variables import Query
 

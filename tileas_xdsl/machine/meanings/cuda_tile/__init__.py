@@ -5,6 +5,6 @@ What the ops of `cuda_tile` do, tile by tile: an independent meaning, held again
 that tokens allow: a check, which has to know all of them, refuses them.
 """
 
-from tileas_xdsl.machine.meanings.cuda_tile import computing, control, memory, reductions, shapes
+from tileas_xdsl.machine.meanings.cuda_tile import computing, control, memory, shapes
 
-__all__ = ["computing", "control", "memory", "reductions", "shapes"]
+__all__ = ["computing", "control", "memory", "shapes"]

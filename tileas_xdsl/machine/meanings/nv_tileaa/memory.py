@@ -25,7 +25,7 @@ from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.meaning import effect
 from tileas_xdsl.machine.core.memory import View, row_major_strides
 from tileas_xdsl.machine.core.values import UNKNOWN
-from tileas_xdsl.machine.meanings.nv_tileaa.elementwise import pointee_size
+from tileas_xdsl.machine.meanings.nv_tileaa.computing import pointee_size
 from tileas_xdsl.machine.parts.rings import StageToken, done_token
 from tileas_xdsl.machine.tiles.numerics import element_of, view_of
 from tileas_xdsl.machine.tiles.pointers import Pointer

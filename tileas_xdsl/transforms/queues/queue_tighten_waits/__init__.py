@@ -11,6 +11,8 @@ Waits are taken in program order, each with the earlier ones as they are by then
 A function is judged as a whole where the checker can follow all of it, and else queue by queue (`one_queue`), without
 what it cannot follow. So each wait is judged for itself, and one that cannot be judged stays as it is, with a remark
 that says why.
+
+Whether one op may run before another is told from where they stand, conservatively: a wrong answer is always yes.
 """
 
 from __future__ import annotations
@@ -20,19 +22,53 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp
 from xdsl.ir import Operation
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.diagnostics import location_of, op_name, remark
-from tileas_xdsl.dialects.async_queue import WaitOp
+from tileas_xdsl.dialects.async_queue import QueueScope, WaitOp
 from tileas_xdsl.interfaces import FunctionOpInterface, enclosing_function
 from tileas_xdsl.machine.arguments import ArgumentError, find_function, public_functions
 from tileas_xdsl.transforms.queues.queue_tighten_waits.judge import Gain, Judge, set_count
 from tileas_xdsl.transforms.queues.queue_tighten_waits.one_queue import OneQueue, other_asynchrony, queue_number
-from tileas_xdsl.transforms.queues.queue_tighten_waits.order import may_run_before
 from tileas_xdsl.transforms.rewriting.choices import ChoosingPass
+
+ONCE = (scf.IfOp, scf.IndexSwitchOp, scf.ExecuteRegionOp, QueueScope)
+"""Ops that run each of their regions at most once each time that they are executed."""
+
+
+def may_run_before(first: Operation, second: Operation) -> bool:
+    """Whether `first` may be run, or begun, before `second` is begun, in some execution."""
+    function, other = enclosing_function(first), enclosing_function(second)
+    if function is None or other is None or _is_called(function) or _is_called(other):
+        return True
+    if function is not other:
+        return False  # Two ways into the module; queues are empty where one is entered.
+    if any(len(region.blocks) > 1 for op in function.walk() for region in op.regions):
+        return True
+    if any(not isinstance(op, ONCE) and op.is_ancestor(second) for op in _around(first, function)):
+        return True
+    return next(op for op in function.walk() if op is first or op is second) is first
+
+
+def _is_called(function: Operation) -> bool:
+    """Whether the module calls `function`, or it cannot be told."""
+    view = FunctionOpInterface.of(function)
+    calls = (op for op in function.get_toplevel_object().walk() if isinstance(op, CallOp))
+    return view is None or any(call.callee.string_value() == view.function_name for call in calls)
+
+
+def _around(op: Operation, function: Operation) -> list[Operation]:
+    """The ops around `op` inside of `function`."""
+    found: list[Operation] = []
+    node = op.parent_op()
+    while node is not None and node is not function:
+        found.append(node)
+        node = node.parent_op()
+    return found
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Operation
 from xdsl.rewriter import Rewriter
 
-from tileas_xdsl.analysis.threads.tile_parts import cut_layout, joined_layout, slice_number
+from tileas_xdsl.analysis.threads.tiles import cut_layout, joined_layout, slice_number
 from tileas_xdsl.dialects.nv_tileaa.atomics import AtomicRmwOp, ScatterStoreOp
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledStoreOp
 from tileas_xdsl.dialects.nv_tileaa.structure import BroadcastOp, CatOp, ExtractSliceOp

@@ -40,7 +40,7 @@ from tileas_xdsl.layouts.scale_factors import WORD_SCALES
 from tileas_xdsl.targets.engines import Family
 from tileas_xdsl.transforms.to_llvm.tiles.global_memory import widths
 from tileas_xdsl.transforms.to_llvm.tiles.register_products import takes_registers
-from tileas_xdsl.transforms.to_llvm.tiles.staged import no_staging, staged_tile
+from tileas_xdsl.transforms.to_llvm.tiles.warpgroup_products import no_staging, staged_tile
 from tileas_xdsl.transforms.to_llvm.warps import warps_of_agents
 
 BY_CP_ASYNC = Family.CP_ASYNC

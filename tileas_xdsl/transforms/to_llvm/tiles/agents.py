@@ -18,8 +18,7 @@ from tileas_xdsl.analysis.value_flow import captures_of
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nvvm.registers import SetMaxRegisterOp
 from tileas_xdsl.layouts.distributed import WARP_SIZE
-from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
-from tileas_xdsl.transforms.to_llvm.tiles.teams import Team
+from tileas_xdsl.transforms.to_llvm.tiles.state import Team, Threads, refusal, rule
 from tileas_xdsl.transforms.to_llvm.warps import Warps, warps_of_agents
 
 

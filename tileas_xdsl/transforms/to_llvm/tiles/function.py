@@ -27,8 +27,7 @@ from tileas_xdsl.transforms.to_llvm.tiles.global_memory import array_of
 from tileas_xdsl.transforms.to_llvm.tiles.shared_memory import LARGE, MOST_STATIC, SharedMemory
 from tileas_xdsl.transforms.to_llvm.tiles.sinking import delay_numbers, sink_loads
 from tileas_xdsl.transforms.to_llvm.tiles.slots import is_storage, place_shared
-from tileas_xdsl.transforms.to_llvm.tiles.state import REFUSALS, RULES, Threads, shared_pointer
-from tileas_xdsl.transforms.to_llvm.tiles.teams import Team
+from tileas_xdsl.transforms.to_llvm.tiles.state import REFUSALS, RULES, Team, Threads, shared_pointer
 from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import BEFORE, described_by, undescribed
 from tileas_xdsl.transforms.to_llvm.tiles.values import LAYOUTS, SHARED, Plain, types_for
 from tileas_xdsl.transforms.to_llvm.warps import Warps, refuse_agents, warps_of_kernel

@@ -15,8 +15,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import TensorType, i32
 from xdsl.ir import Block, Operation, SSAValue
 
-from tileas_xdsl.analysis.threads.tile_parts import cut_layout, joined_layout, slice_number
-from tileas_xdsl.analysis.threads.tiles import Tile, rearranged, tile_of
+from tileas_xdsl.analysis.threads.tiles import Tile, cut_layout, joined_layout, rearranged, slice_number, tile_of
 from tileas_xdsl.dialects.nv_tileaa.compute import ReduceOp, ScanOp
 from tileas_xdsl.dialects.nv_tileaa.structure import (
     BroadcastOp,

@@ -1,4 +1,7 @@
-"""What the rules work on: the place where ops are built, what stands for each value, and numbers of the thread."""
+"""
+What the rules work on: the place where ops are built, what stands for each value, numbers of the thread, and its team:
+the threads that run code together, which are a block, or the warps of one of its agents.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,6 @@ from tileas_xdsl.transforms.to_llvm.building import Structured
 from tileas_xdsl.transforms.to_llvm.rule_table import RuleTable
 from tileas_xdsl.transforms.to_llvm.tiles.accumulators import put_together, taken_apart
 from tileas_xdsl.transforms.to_llvm.tiles.shared_memory import SharedMemory
-from tileas_xdsl.transforms.to_llvm.tiles.teams import Team
 from tileas_xdsl.transforms.to_llvm.tiles.values import (
     SHARED,
     Accumulators,
@@ -29,6 +31,24 @@ from tileas_xdsl.transforms.to_llvm.tiles.values import (
     types_for,
     values_of,
 )
+from tileas_xdsl.transforms.to_llvm.warps import Warps
+
+
+@dataclass
+class Team:
+    """Warps that run the code that is being built, and the numbers that each of their threads knows of itself."""
+
+    warps: Warps
+    lane: SSAValue
+    """The number of the thread in its warp, i32; the same for the two below."""
+    warp: SSAValue
+    """The number of the warp among those of the team."""
+    thread: SSAValue
+    anchor: Operation
+    """The op before which goes what is the same in all turns of loops."""
+    own: dict[Hashable, SSAValue | None] = field(default_factory=dict[Hashable, "SSAValue | None"])
+    """Numbers of the thread that have been computed ahead, by what they are."""
+
 
 TABLE: RuleTable[Threads] = RuleTable()
 RULES, REFUSALS = TABLE.rules, TABLE.refusals

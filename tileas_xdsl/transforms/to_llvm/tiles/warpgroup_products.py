@@ -4,17 +4,19 @@ Products by `wgmma`: a warpgroup multiplies tiles of shared memory into its regi
     %sum, %done = async.dot %a, %b, %acc       wgmma.fence, a chain of mma_async for each 64 rows, commit_group
     async.wait %done                           wgmma.wait_group N: N groups were committed since that of %done
 
-A product that adds to a constant of zeros has a first instruction that does not add (PTX ISA, `scale-d`).
-N is the age of the token: the least number of groups on any path from its product to the wait. A product that is no
-async one waits for itself. An A that is in registers stays there where it can (`register_products`), and else has been
-staged in shared memory (`staged`). (PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate
-Instructions".)
+A product that adds to a constant of zeros has a first instruction that does not add (PTX ISA, `scale-d`). N is the age
+of the token: the least number of groups on any path from its product to the wait. A product that is no async one waits
+for itself. An A that is in registers stays there where it can (`register_products`), and else has been staged in shared
+memory, in the form in which the tensor core finds it there. (PTX ISA, "Asynchronous Warpgroup Level Matrix
+Multiply-Accumulate Instructions".)
 """
 
 from __future__ import annotations
 
+from functools import cache
+
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import BFloat16Type, DenseIntOrFPElementsAttr, Float16Type, Float32Type, IntAttr
+from xdsl.dialects.builtin import BFloat16Type, DenseIntOrFPElementsAttr, Float16Type, Float32Type, IntAttr, TensorType
 from xdsl.dialects.llvm import ExtractValueOp
 from xdsl.ir import Attribute, SSAValue
 from xdsl.rewriter import Rewriter
@@ -22,11 +24,11 @@ from xdsl.traits import is_side_effect_free
 
 from tileas_xdsl.analysis.threads.products import QUEUE, Product, is_in_tensor_memory, is_of_warpgroup
 from tileas_xdsl.analysis.threads.stores import stores_behind, waits_at_once
-from tileas_xdsl.analysis.threads.tiles import tile_of
+from tileas_xdsl.analysis.threads.tiles import Tile, tile_of
 from tileas_xdsl.diagnostics import refuse as refuse_op
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
-from tileas_xdsl.dialects.nv_tileas.layout import form_of
+from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, form_of
 from tileas_xdsl.dialects.nv_tileas.memory import AsyncTiledLoadOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.dialects.nvvm.matrix_attributes import MMALayout, MMAShapeAttr, WGMMAType
@@ -36,16 +38,42 @@ from tileas_xdsl.dialects.nvvm.wgmma import (
     WgmmaMmaAsyncOp,
     WgmmaWaitGroupSyncOp,
 )
+from tileas_xdsl.layouts.access import LaneAccess, accesses
+from tileas_xdsl.layouts.defaults import in_shared_memory
+from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.layouts.forms import Mma
 from tileas_xdsl.transforms.to_llvm.tiles import tensor_memory
 from tileas_xdsl.transforms.to_llvm.tiles.accumulators import columns_of_all, rows_of_all, unwritten
 from tileas_xdsl.transforms.to_llvm.tiles.copies import await_loads
 from tileas_xdsl.transforms.to_llvm.tiles.operands import Descriptors, Matrix
 from tileas_xdsl.transforms.to_llvm.tiles.register_products import multiply_registers, takes_registers
-from tileas_xdsl.transforms.to_llvm.tiles.staged import no_staging
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
 from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import await_stores
 from tileas_xdsl.transforms.to_llvm.tiles.values import Accumulators, Nothing
+
+
+@cache
+def staged_tile(tile: Tile) -> Tile:
+    """The same tile in shared memory, as TMA would write it."""
+    layout = LayoutAttr.of("smem", form=in_shared_memory(tile.layout.shape, tile.bits))
+    found = tile_of(TensorType(tile.element, tile.type.get_shape(), layout))
+    assert found is not None
+    return found
+
+
+def _access(tile: Tile) -> LaneAccess | None:
+    found = accesses(tile.layout, staged_tile(tile).layout, tile.bits, matrix=True)
+    return next((each for each in found if not each.needs_select), None)
+
+
+def no_staging(tile: Tile) -> str | None:
+    """Why an operand in registers cannot go through shared memory."""
+    try:
+        access = _access(tile)
+    except LayoutError as error:
+        return f"has an A in registers that cannot be stored: {error}"
+    return None if access is not None else "has an A in registers of which lanes would store different ones at once"
+
 
 FACTORS: dict[type[Attribute], WGMMAType] = {Float16Type: WGMMAType.F16, BFloat16Type: WGMMAType.BF16}
 """Element types of A and B."""

@@ -15,7 +15,7 @@ from tileas_xdsl.diagnostics import op_name, refuse
 from tileas_xdsl.dialects.async_ import ExecuteOp, GroupType
 from tileas_xdsl.dialects.async_region import AllocOp, AsyncRegion, CopyOp, CreateResourceOp, LaunchOp, RegionOp
 from tileas_xdsl.dialects.async_region.regions import BodyOp
-from tileas_xdsl.dialects.async_region.types import ResourceType
+from tileas_xdsl.dialects.async_region.syntax import ResourceType
 from tileas_xdsl.interfaces import AsyncOpInterface
 
 OPS = tuple(AsyncRegion.operations)

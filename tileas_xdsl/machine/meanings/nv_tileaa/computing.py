@@ -1,5 +1,6 @@
 """
-What the arithmetic and conversions of `nv_tileaa` do, on scalars and on tiles lane by lane. The results are values.
+What the ops of `nv_tileaa` that compute do: arithmetic and conversions, on scalars and on tiles lane by lane; products,
+reductions and scans. They read their operands; the results are values.
 
 A result is the nearest float unless `rounding_mode` names a side; `approx` and `full` round to nearest too. `exp2` and
 `rsqrt` are computed in f64 and rounded once. An address as a number is the object's number times 2^40, plus the byte
@@ -15,12 +16,15 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation
 
-from tileas_xdsl.dialects.nv_tileaa import elementwise
+from tileas_xdsl.dialects.nv_tileaa import compute, elementwise
 from tileas_xdsl.dialects.nv_tileaa.attributes import RoundingModeAttr
 from tileas_xdsl.dialects.nv_tileaa.types import PointerType, element_type_of
 from tileas_xdsl.dialects.scalars import scalar_of
 from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.meaning import suspends
+from tileas_xdsl.machine.core.standings import Answer
 from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.tiles.lanes import combined_together, reduced, scanned
 from tileas_xdsl.machine.tiles.numerics import (
     RESIDUALS,
     Array,
@@ -39,7 +43,30 @@ from tileas_xdsl.machine.tiles.numerics import (
     width_of,
 )
 from tileas_xdsl.machine.tiles.pointers import Addresses, Pointer
+from tileas_xdsl.machine.tiles.products import Factor, Scales, is_signed, product
 from tileas_xdsl.machine.tiles.tiles import PointerTile, computes
+
+
+@computes(compute.DotOp)
+def _dot(_agent: Agent, op: compute.DotOp, a: Any, b: Any, c: Any, *scales: Any) -> Any:
+    left = Factor(a, op.a.type, is_signed(op.signedness_a))
+    right = Factor(b, op.b.type, is_signed(op.signedness_b))
+    return product(op, left, right, c, op.d.type, Scales(*scales) if scales else None)
+
+
+@suspends(compute.ReduceOp)
+def _reduce(agent: Agent, op: compute.ReduceOp, source: Any, *others: Any) -> Answer:
+    if others:
+        return combined_together(agent, op, (source, *others), op.combiner, op.axis.value.data, keeps=False)
+    return reduced(agent, op, source, op.combiner, op.axis.value.data)
+
+
+@suspends(compute.ScanOp)
+def _scan(agent: Agent, op: compute.ScanOp, source: Any, *others: Any) -> Answer:
+    if others:
+        return combined_together(agent, op, (source, *others), op.combiner, op.axis.value.data, keeps=True)
+    return scanned(agent, op, source, op.combiner, op.axis.value.data, op.inclusive)
+
 
 Compute = Callable[..., Any]
 
