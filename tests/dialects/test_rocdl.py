@@ -400,16 +400,16 @@ G, LDS, R, N, N64, D4, D8 = _VALUES
 
 BUILDERS: dict[str, Callable[[], Operation]] = {
     "rocdl.global.store.async.from.lds.b8 %g, %l, 4, 0 : !llvm.ptr<1>, !llvm.ptr<3>": (
-        lambda: transfers.GlobalStoreAsyncFromLdsB8Op(G, LDS, 4)
+        lambda: transfers.GLOBAL_STORES[1](G, LDS, 4)
     ),
     "rocdl.global.store.async.from.lds.b32 %g, %l, 4, 0 : !llvm.ptr<1>, !llvm.ptr<3>": (
-        lambda: transfers.GlobalStoreAsyncFromLdsB32Op(G, LDS, 4)
+        lambda: transfers.GLOBAL_STORES[4](G, LDS, 4)
     ),
     "rocdl.global.store.async.from.lds.b64 %g, %l, 4, 0 : !llvm.ptr<1>, !llvm.ptr<3>": (
-        lambda: transfers.GlobalStoreAsyncFromLdsB64Op(G, LDS, 4)
+        lambda: transfers.GLOBAL_STORES[8](G, LDS, 4)
     ),
     "rocdl.global.store.async.from.lds.b128 %g, %l, 4, 0 : !llvm.ptr<1>, !llvm.ptr<3>": (
-        lambda: transfers.GlobalStoreAsyncFromLdsB128Op(G, LDS, 4)
+        lambda: transfers.GLOBAL_STORES[16](G, LDS, 4)
     ),
     "rocdl.load.to.lds %g, %l, 16, 0, 0 : <1>": lambda: transfers.LoadToLdsOp(G, LDS, 16),
     "rocdl.global.load.lds %g, %l, 4, 8, 1": lambda: transfers.GlobalLoadLdsOp(G, LDS, 4, 8, 1),
@@ -426,10 +426,10 @@ BUILDERS: dict[str, Callable[[], Operation]] = {
         lambda: transfers.RawPtrBufferLoadAsyncLdsOp(R, LDS, N, N, N, N, N)
     ),
     "rocdl.global.load.async.to.lds.b32 %g, %l, 8, 1 : !llvm.ptr<1>, !llvm.ptr<3>": (
-        lambda: transfers.GlobalLoadAsyncToLdsB32Op(G, LDS, 8, 1)
+        lambda: transfers.GLOBAL_LOADS[4](G, LDS, 8, 1)
     ),
     "rocdl.cluster.load.async.to.lds.b64 %g, %l, 0, 0, %i : !llvm.ptr<1>, !llvm.ptr<3>": (
-        lambda: transfers.ClusterLoadAsyncToLdsB64Op(G, LDS, N)
+        lambda: transfers.CLUSTER_LOADS[8](G, LDS, N)
     ),
     "rocdl.tensor.load.to.lds %d, %e, %d, %d cachepolicy 0 : vector<4xi32>, vector<8xi32>": (
         lambda: transfers.TensorLoadToLdsOp(D4, D8, D4, D4)

@@ -29,7 +29,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, VectorType, i32
@@ -261,85 +261,18 @@ class RawPtrBufferLoadAsyncLdsOp(BufferGatherOp, AsyncTransferOp):
         return _constant(self.size)
 
 
-class GlobalLoadAsyncToLdsOp(AsyncTransferOp):
-    """Base of the gfx1250 loads from global memory to LDS; `BYTES` for each lane."""
+class SizedTransferOp(AsyncTransferOp):
+    """Base of the gfx1250 transfers of which there is an op for each size; `BYTES` for each lane."""
 
     BYTES: ClassVar[int]
-    READS: ClassVar = ("global_ptr",)
-    WRITES: ClassVar = ("lds_ptr",)
-
-    global_ptr = operand_def(GLOBAL)
-    lds_ptr = operand_def(LDS)
-    offset = prop_def(integer(i32))
-    aux = prop_def(integer(i32))
-
-    assembly_format = "$global_ptr `,` $lds_ptr `,` $offset `,` $aux attr-dict `:` type($global_ptr) `,` type($lds_ptr)"
-
-    def __init__(self, global_ptr: Value, lds_ptr: Value, offset: int = 0, aux: int = 0) -> None:
-        super().__init__(
-            operands=[global_ptr, lds_ptr],
-            properties={"offset": IntegerAttr(offset, i32), "aux": IntegerAttr(aux, i32)},
-        )
 
     @property
     def bytes_per_lane(self) -> int:
         return self.BYTES
 
 
-@irdl_op_definition
-class GlobalLoadAsyncToLdsB8Op(GlobalLoadAsyncToLdsOp):
-    """
-    Start loading 1 byte a lane from global memory to LDS.
-
-    `rocdl.global.load.async.to.lds.b8 %src, %lds, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>`
-    """
-
-    name = "rocdl.global.load.async.to.lds.b8"
-    BYTES: ClassVar = 1
-
-
-@irdl_op_definition
-class GlobalLoadAsyncToLdsB32Op(GlobalLoadAsyncToLdsOp):
-    """
-    Start loading 4 bytes a lane from global memory to LDS.
-
-    `rocdl.global.load.async.to.lds.b32 %src, %lds, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>`
-    """
-
-    name = "rocdl.global.load.async.to.lds.b32"
-    BYTES: ClassVar = 4
-
-
-@irdl_op_definition
-class GlobalLoadAsyncToLdsB64Op(GlobalLoadAsyncToLdsOp):
-    """
-    Start loading 8 bytes a lane from global memory to LDS.
-
-    `rocdl.global.load.async.to.lds.b64 %src, %lds, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>`
-    """
-
-    name = "rocdl.global.load.async.to.lds.b64"
-    BYTES: ClassVar = 8
-
-
-@irdl_op_definition
-class GlobalLoadAsyncToLdsB128Op(GlobalLoadAsyncToLdsOp):
-    """
-    Start loading 16 bytes a lane from global memory to LDS.
-
-    `rocdl.global.load.async.to.lds.b128 %src, %lds, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>`
-    """
-
-    name = "rocdl.global.load.async.to.lds.b128"
-    BYTES: ClassVar = 16
-
-
-class GlobalStoreAsyncFromLdsOp(AsyncTransferOp):
-    """Base of the gfx1250 stores from LDS to global memory (LLVM 23); `BYTES` for each lane."""
-
-    BYTES: ClassVar[int]
-    READS: ClassVar = ("lds_ptr",)
-    WRITES: ClassVar = ("global_ptr",)
+class GlobalTransferOp(SizedTransferOp):
+    """Base of the gfx1250 transfers between global memory and the LDS of a workgroup."""
 
     global_ptr = operand_def(GLOBAL)
     lds_ptr = operand_def(LDS)
@@ -354,63 +287,28 @@ class GlobalStoreAsyncFromLdsOp(AsyncTransferOp):
             properties={"offset": IntegerAttr(offset, i32), "aux": IntegerAttr(aux, i32)},
         )
 
+
+class GlobalLoadAsyncToLdsOp(GlobalTransferOp):
+    """Start loading from global memory to LDS."""
+
+    READS: ClassVar = ("global_ptr",)
+    WRITES: ClassVar = ("lds_ptr",)
+
+
+class GlobalStoreAsyncFromLdsOp(GlobalTransferOp):
+    """Start storing from LDS to global memory (LLVM 23)."""
+
+    READS: ClassVar = ("lds_ptr",)
+    WRITES: ClassVar = ("global_ptr",)
+
     @property
     def transfer(self) -> LdsTransfer:
         return LdsTransfer(self.lds_ptr, self.global_ptr, self.BYTES)
 
 
-@irdl_op_definition
-class GlobalStoreAsyncFromLdsB8Op(GlobalStoreAsyncFromLdsOp):
-    """
-    Start storing 1 byte a lane from LDS to global memory.
+class ClusterLoadAsyncToLdsOp(SizedTransferOp):
+    """Start a load that one workgroup makes to the LDS of all those of the cluster in `mask`."""
 
-    `rocdl.global.store.async.from.lds.b8 %dst, %lds, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>`
-    """
-
-    name = "rocdl.global.store.async.from.lds.b8"
-    BYTES: ClassVar = 1
-
-
-@irdl_op_definition
-class GlobalStoreAsyncFromLdsB32Op(GlobalStoreAsyncFromLdsOp):
-    """
-    Start storing 4 bytes a lane from LDS to global memory.
-
-    `rocdl.global.store.async.from.lds.b32 %dst, %lds, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>`
-    """
-
-    name = "rocdl.global.store.async.from.lds.b32"
-    BYTES: ClassVar = 4
-
-
-@irdl_op_definition
-class GlobalStoreAsyncFromLdsB64Op(GlobalStoreAsyncFromLdsOp):
-    """
-    Start storing 8 bytes a lane from LDS to global memory.
-
-    `rocdl.global.store.async.from.lds.b64 %dst, %lds, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>`
-    """
-
-    name = "rocdl.global.store.async.from.lds.b64"
-    BYTES: ClassVar = 8
-
-
-@irdl_op_definition
-class GlobalStoreAsyncFromLdsB128Op(GlobalStoreAsyncFromLdsOp):
-    """
-    Start storing 16 bytes a lane from LDS to global memory.
-
-    `rocdl.global.store.async.from.lds.b128 %dst, %lds, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>`
-    """
-
-    name = "rocdl.global.store.async.from.lds.b128"
-    BYTES: ClassVar = 16
-
-
-class ClusterLoadAsyncToLdsOp(AsyncTransferOp):
-    """Base of the gfx1250 loads that one workgroup makes for all those of the cluster in `mask`."""
-
-    BYTES: ClassVar[int]
     READS: ClassVar = ("global_ptr",)
     WRITES: ClassVar = ("lds_ptr", None)
 
@@ -430,57 +328,32 @@ class ClusterLoadAsyncToLdsOp(AsyncTransferOp):
             properties={"offset": IntegerAttr(offset, i32), "cpol": IntegerAttr(cpol, i32)},
         )
 
-    @property
-    def bytes_per_lane(self) -> int:
-        return self.BYTES
+
+SizedT = TypeVar("SizedT", bound=SizedTransferOp)
+
+SUFFIXES = {1: "b8", 4: "b32", 8: "b64", 16: "b128"}
+"""Bytes that a lane moves -> how the name of a transfer of that size ends."""
 
 
-@irdl_op_definition
-class ClusterLoadAsyncToLdsB8Op(ClusterLoadAsyncToLdsOp):
+def _of_each_size(base: type[SizedT], name: str, operands: str) -> dict[int, type[SizedT]]:
     """
-    Start loading 1 byte a lane to the LDS of the workgroups in the mask.
-
-    `rocdl.cluster.load.async.to.lds.b8 %src, %lds, 0, 0, %mask : !llvm.ptr<1>, !llvm.ptr<3>`
-    """
-
-    name = "rocdl.cluster.load.async.to.lds.b8"
-    BYTES: ClassVar = 1
-
-
-@irdl_op_definition
-class ClusterLoadAsyncToLdsB32Op(ClusterLoadAsyncToLdsOp):
-    """
-    Start loading 4 bytes a lane to the LDS of the workgroups in the mask.
-
-    `rocdl.cluster.load.async.to.lds.b32 %src, %lds, 0, 0, %mask : !llvm.ptr<1>, !llvm.ptr<3>`
+    Bytes that a lane moves -> the op that does what `base` says with so many: `rocdl.NAME.b32 OPERANDS : !llvm.ptr<1>,
+    !llvm.ptr<3>`.
     """
 
-    name = "rocdl.cluster.load.async.to.lds.b32"
-    BYTES: ClassVar = 4
+    def op_of(size: int) -> type[SizedT]:
+        full = f"{name}.{SUFFIXES[size]}"
+        text = f"{base.__doc__} A lane moves {size} bytes.\n\n`rocdl.{full} {operands} : !llvm.ptr<1>, !llvm.ptr<3>`"
+        fields = {"name": f"rocdl.{full}", "BYTES": size, "__doc__": text, "__annotations__": {"BYTES": ClassVar}}
+        title = "".join(word.capitalize() for word in full.split("."))
+        return irdl_op_definition(type(f"{title}Op", (base,), fields))
+
+    return {size: op_of(size) for size in SUFFIXES}
 
 
-@irdl_op_definition
-class ClusterLoadAsyncToLdsB64Op(ClusterLoadAsyncToLdsOp):
-    """
-    Start loading 8 bytes a lane to the LDS of the workgroups in the mask.
-
-    `rocdl.cluster.load.async.to.lds.b64 %src, %lds, 0, 0, %mask : !llvm.ptr<1>, !llvm.ptr<3>`
-    """
-
-    name = "rocdl.cluster.load.async.to.lds.b64"
-    BYTES: ClassVar = 8
-
-
-@irdl_op_definition
-class ClusterLoadAsyncToLdsB128Op(ClusterLoadAsyncToLdsOp):
-    """
-    Start loading 16 bytes a lane to the LDS of the workgroups in the mask.
-
-    `rocdl.cluster.load.async.to.lds.b128 %src, %lds, 0, 0, %mask : !llvm.ptr<1>, !llvm.ptr<3>`
-    """
-
-    name = "rocdl.cluster.load.async.to.lds.b128"
-    BYTES: ClassVar = 16
+GLOBAL_LOADS = _of_each_size(GlobalLoadAsyncToLdsOp, "global.load.async.to.lds", "%src, %lds, 0, 0")
+GLOBAL_STORES = _of_each_size(GlobalStoreAsyncFromLdsOp, "global.store.async.from.lds", "%dst, %lds, 0, 0")
+CLUSTER_LOADS = _of_each_size(ClusterLoadAsyncToLdsOp, "cluster.load.async.to.lds", "%src, %lds, 0, 0, %mask")
 
 
 class TensorTransferOp(AsyncTransferOp):
@@ -656,12 +529,7 @@ _COUNTED_TWINS: dict[type[Operation], type[Operation]] = {
 
 COUNTED_BY_ASYNCCNT = (GlobalLoadAsyncToLdsOp, ClusterLoadAsyncToLdsOp, GlobalStoreAsyncFromLdsOp)
 
-STORES_FROM_LDS: dict[str, int] = {
-    "llvm.amdgcn.global.store.async.from.lds.b8": 1,
-    "llvm.amdgcn.global.store.async.from.lds.b32": 4,
-    "llvm.amdgcn.global.store.async.from.lds.b64": 8,
-    "llvm.amdgcn.global.store.async.from.lds.b128": 16,
-}
+STORES_FROM_LDS = {f"llvm.amdgcn.global.store.async.from.lds.{suffix}": size for size, suffix in SUFFIXES.items()}
 """The stores from LDS as intrinsics, with the bytes for each lane. Their operands: target, LDS, offset, policy."""
 
 
@@ -721,18 +589,9 @@ TRANSFER_OPS: tuple[type[Operation], ...] = (
     LoadAsyncToLdsOp,
     GlobalLoadAsyncLdsOp,
     RawPtrBufferLoadAsyncLdsOp,
-    GlobalLoadAsyncToLdsB8Op,
-    GlobalLoadAsyncToLdsB32Op,
-    GlobalLoadAsyncToLdsB64Op,
-    GlobalLoadAsyncToLdsB128Op,
-    GlobalStoreAsyncFromLdsB8Op,
-    GlobalStoreAsyncFromLdsB32Op,
-    GlobalStoreAsyncFromLdsB64Op,
-    GlobalStoreAsyncFromLdsB128Op,
-    ClusterLoadAsyncToLdsB8Op,
-    ClusterLoadAsyncToLdsB32Op,
-    ClusterLoadAsyncToLdsB64Op,
-    ClusterLoadAsyncToLdsB128Op,
+    *GLOBAL_LOADS.values(),
+    *GLOBAL_STORES.values(),
+    *CLUSTER_LOADS.values(),
     TensorLoadToLdsOp,
     TensorStoreFromLdsOp,
     TensorLoadToLdsD2Op,

@@ -25,26 +25,12 @@ from xdsl.ir import Operation
 from xdsl.rewriter import InsertPoint
 
 from tileas_xdsl.dialects.rocdl.barriers import SBarrierOp
-from tileas_xdsl.dialects.rocdl.transfers import (
-    GlobalLoadAsyncLdsOp,
-    GlobalLoadAsyncToLdsB8Op,
-    GlobalLoadAsyncToLdsB32Op,
-    GlobalLoadAsyncToLdsB64Op,
-    GlobalLoadAsyncToLdsB128Op,
-)
+from tileas_xdsl.dialects.rocdl.transfers import GLOBAL_LOADS, GlobalLoadAsyncLdsOp
 from tileas_xdsl.dialects.rocdl.waits import AsyncmarkOp, WaitAsyncmarkOp
 from tileas_xdsl.targets.amdgpu import AMD_TARGETS, AMDTarget, AMDTargetName
 from tileas_xdsl.transforms.queues.queue_lowering import Copy, Pointers, QueueTarget, lower_queues
 from tileas_xdsl.transforms.queues.queue_lowering.buffers import GLOBAL, SHARED
 from tileas_xdsl.transforms.rewriting.choices import ChoosingPass
-
-LOADS_OF_GFX1250 = {
-    1: GlobalLoadAsyncToLdsB8Op,
-    4: GlobalLoadAsyncToLdsB32Op,
-    8: GlobalLoadAsyncToLdsB64Op,
-    16: GlobalLoadAsyncToLdsB128Op,
-}
-"""Number of bytes for each lane -> the transfer of gfx1250."""
 
 
 class AsyncMarks(QueueTarget):
@@ -75,7 +61,7 @@ class AsyncMarks(QueueTarget):
         source = pointers.to(copy.source, GLOBAL, copy.store)
         to = pointers.to(copy.target, SHARED, copy.store)
         if "asynccnt" in self.hardware.counters:
-            transfer: Operation = LOADS_OF_GFX1250[size](source, to)
+            transfer: Operation = GLOBAL_LOADS[size](source, to)
         else:
             transfer = GlobalLoadAsyncLdsOp(source, to, size)
         Builder(InsertPoint.before(copy.store)).insert(transfer)
