@@ -16,15 +16,11 @@ keeps the two apart. Otherwise the source is MLIR's page "'async' Dialect".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 
 from tileas_xdsl.dialects.async_.support import AllocatesResultEffect, AsyncOp, SynchronizationEffect
-from tileas_xdsl.dialects.async_.tasks import insert_wait_before
+from tileas_xdsl.dialects.async_.tasks import BlockingOp
 from tileas_xdsl.dialects.async_.types import GROUP, INDEX, TOKEN_OR_VALUE
-from tileas_xdsl.interfaces import AsyncOpInterface
 
 
 @irdl_op_definition
@@ -63,9 +59,10 @@ class AddToGroupOp(AsyncOp):
 
 
 @irdl_op_definition
-class AwaitAllOp(AsyncOp, AsyncOpInterface):
+class AwaitAllOp(BlockingOp):
     """
     Wait until a group is complete. Blocks the agent that runs it, like `async.await`.
+    The group stands for its members: who they are is known only at run time.
 
     `async.await_all %group`
     """
@@ -76,20 +73,3 @@ class AwaitAllOp(AsyncOp, AsyncOpInterface):
 
     traits = traits_def(SynchronizationEffect())
     assembly_format = "$operand attr-dict"
-
-    @property
-    def async_dependencies(self) -> Sequence[SSAValue]:
-        """The group, which stands for its members: who they are is known only at run time."""
-        return self.operands
-
-    @property
-    def async_token(self) -> None:
-        """None: the operation blocks."""
-        return None
-
-    def add_async_dependency(self, token: SSAValue) -> None:
-        insert_wait_before(self, token)
-
-    @property
-    def only_waits(self) -> bool:
-        return True

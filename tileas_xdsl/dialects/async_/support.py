@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import DenseArrayBase, i32
-from xdsl.ir import Attribute, AttributeCovT, Operation, SSAValue
+from xdsl.ir import Attribute, AttributeCovT, Operation, OpResult, SSAValue
 from xdsl.irdl import (
     AttrConstraint,
     AttrSizedOperandSegments,
@@ -28,6 +29,7 @@ from xdsl.irdl import (
     RangeLengthConstraint,
     RangeOf,
     ResultDef,
+    VarOperand,
     VarOperandDef,
     VarResultDef,
     VerificationContext,
@@ -35,6 +37,8 @@ from xdsl.irdl import (
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.traits import EffectInstance, HasParent, MemoryEffect, MemoryEffectKind
 from xdsl.utils.exceptions import VerifyException
+
+from tileas_xdsl.interfaces import AsyncOpInterface
 
 SEGMENTS = "operandSegmentSizes"
 
@@ -78,6 +82,28 @@ class AsyncOp(IRDLOperation):
     def error_before_regions(self) -> str | None:
         """The error of the op that does not depend on its regions, or None; `verify_` checks what does."""
         return type_error(self)
+
+
+class IssuingOp(AsyncOp, AsyncOpInterface):
+    """Base of the ops that wait for their first group of operands, and complete with a token of their own."""
+
+    if TYPE_CHECKING:
+        dependencies: VarOperand
+        token: OpResult
+
+    @property
+    def async_dependencies(self) -> Sequence[SSAValue]:
+        return self.dependencies
+
+    @property
+    def async_token(self) -> SSAValue:
+        return self.token
+
+    def add_async_dependency(self, token: SSAValue) -> None:
+        add_dependency(self, token)
+
+    def remove_async_dependency(self, token: SSAValue) -> bool:
+        return remove_dependency(self, token)
 
 
 def type_error(op: IRDLOperation) -> str | None:

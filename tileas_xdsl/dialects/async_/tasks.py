@@ -42,10 +42,9 @@ from xdsl.utils.exceptions import VerifyException
 from tileas_xdsl.dialects.async_.support import (
     AsyncOp,
     ExpectsParent,
+    IssuingOp,
     SynchronizationEffect,
-    add_dependency,
     parse_arrow_types,
-    remove_dependency,
     resolve_operand,
     segments,
 )
@@ -54,7 +53,7 @@ from tileas_xdsl.interfaces import AsyncOpInterface, AsyncRegionOpInterface, Reg
 
 
 @irdl_op_definition
-class ExecuteOp(AsyncOp, AsyncOpInterface, AsyncRegionOpInterface, RegionBranchOpInterface):
+class ExecuteOp(IssuingOp, AsyncRegionOpInterface, RegionBranchOpInterface):
     """
     Run the body as a task, concurrently with what follows.
 
@@ -95,16 +94,6 @@ class ExecuteOp(AsyncOp, AsyncOpInterface, AsyncRegionOpInterface, RegionBranchO
     def async_dependencies(self) -> Sequence[SSAValue]:
         """The dependencies, then the promises that the body unwraps: the task waits for both."""
         return self.operands
-
-    @property
-    def async_token(self) -> SSAValue:
-        return self.token
-
-    def add_async_dependency(self, token: SSAValue) -> None:
-        add_dependency(self, token)
-
-    def remove_async_dependency(self, token: SSAValue) -> bool:
-        return remove_dependency(self, token)
 
     def async_region_token(self, index: int) -> BlockArgument | None:
         """None: the body starts only once the dependencies are complete."""
@@ -230,8 +219,29 @@ class YieldOp(AsyncOp):
         super().__init__(operands=[operands])
 
 
+class BlockingOp(AsyncOp, AsyncOpInterface):
+    """Base of the ops that block their agent until what they name is complete."""
+
+    @property
+    def async_dependencies(self) -> Sequence[SSAValue]:
+        return self.operands
+
+    @property
+    def async_token(self) -> None:
+        """None: the operation blocks."""
+        return None
+
+    def add_async_dependency(self, token: SSAValue) -> None:
+        """Insert another wait in front of this one, since a blocking operation waits for one token only."""
+        insert_wait_before(self, token)
+
+    @property
+    def only_waits(self) -> bool:
+        return True
+
+
 @irdl_op_definition
-class AwaitOp(AsyncOp, AsyncOpInterface):
+class AwaitOp(BlockingOp):
     """
     Wait until a token or a promise is complete; return the payload of a promise.
 
@@ -251,23 +261,6 @@ class AwaitOp(AsyncOp, AsyncOpInterface):
 
     def __init__(self, operand: SSAValue) -> None:
         super().__init__(operands=[operand], result_types=[_payload_types(operand.type)])
-
-    @property
-    def async_dependencies(self) -> Sequence[SSAValue]:
-        return self.operands
-
-    @property
-    def async_token(self) -> None:
-        """None: the operation blocks."""
-        return None
-
-    def add_async_dependency(self, token: SSAValue) -> None:
-        """Insert another wait in front of this one, since a blocking operation waits for one token only."""
-        insert_wait_before(self, token)
-
-    @property
-    def only_waits(self) -> bool:
-        return True
 
     def verify_(self) -> None:
         found, expected = list(self.result_types), _payload_types(self.operand.type)

@@ -29,8 +29,7 @@ from tileas_xdsl.dialects.async_ import TokenType
 from tileas_xdsl.dialects.async_.support import (
     AllocatesResultEffect,
     AsyncOp,
-    add_dependency,
-    remove_dependency,
+    IssuingOp,
     resolve_operand,
     segments,
 )
@@ -44,7 +43,7 @@ from tileas_xdsl.dialects.async_region.syntax import (
     print_dependencies,
     print_resource,
 )
-from tileas_xdsl.interfaces import AllocationOpInterface, AsyncOpInterface
+from tileas_xdsl.interfaces import AllocationOpInterface
 
 
 @irdl_op_definition
@@ -83,7 +82,7 @@ class CreateResourceOp(AsyncOp):
 
 
 @irdl_op_definition
-class AllocOp(AsyncOp, AsyncOpInterface, AllocationOpInterface):
+class AllocOp(IssuingOp, AllocationOpInterface):
     """
     Reserve memory.
 
@@ -111,20 +110,6 @@ class AllocOp(AsyncOp, AsyncOpInterface, AllocationOpInterface):
         dynamic_sizes: Sequence[SSAValue] = (),
     ) -> None:
         super().__init__(operands=[dependencies, dynamic_sizes], result_types=[buffer_type, TokenType()])
-
-    @property
-    def async_dependencies(self) -> Sequence[SSAValue]:
-        return self.dependencies
-
-    @property
-    def async_token(self) -> SSAValue:
-        return self.token
-
-    def add_async_dependency(self, token: SSAValue) -> None:
-        add_dependency(self, token)
-
-    def remove_async_dependency(self, token: SSAValue) -> bool:
-        return remove_dependency(self, token)
 
     @property
     def allocated_values(self) -> Sequence[SSAValue]:
@@ -179,7 +164,7 @@ class _CopyEffects(MemoryEffect):
 
 
 @irdl_op_definition
-class CopyOp(AsyncOp, AsyncOpInterface):
+class CopyOp(IssuingOp):
     """
     Move the contents of one buffer into another, between memories or within one.
 
@@ -209,20 +194,6 @@ class CopyOp(AsyncOp, AsyncOpInterface):
         resource: SSAValue | None = None,
     ) -> None:
         super().__init__(operands=[dependencies, source, destination, resource], result_types=[TokenType()])
-
-    @property
-    def async_dependencies(self) -> Sequence[SSAValue]:
-        return self.dependencies
-
-    @property
-    def async_token(self) -> SSAValue:
-        return self.token
-
-    def add_async_dependency(self, token: SSAValue) -> None:
-        add_dependency(self, token)
-
-    def remove_async_dependency(self, token: SSAValue) -> bool:
-        return remove_dependency(self, token)
 
     def verify_(self) -> None:
         if self.source is self.destination:

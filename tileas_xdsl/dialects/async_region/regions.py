@@ -26,7 +26,7 @@ from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect, ReturnLike
 from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.async_ import TokenType, ValueType
-from tileas_xdsl.dialects.async_.support import AsyncOp, ExpectsParent, add_dependency, remove_dependency, segments
+from tileas_xdsl.dialects.async_.support import AsyncOp, ExpectsParent, IssuingOp, segments
 from tileas_xdsl.dialects.async_.types import TOKEN, TOKEN_OR_VALUE, VALUE, unwrapped
 from tileas_xdsl.dialects.async_region.contract import AsyncRegionContract, SeesOnlyArguments
 from tileas_xdsl.dialects.async_region.syntax import (
@@ -42,10 +42,10 @@ from tileas_xdsl.dialects.async_region.syntax import (
     print_outputs_and_body,
     print_resource,
 )
-from tileas_xdsl.interfaces import AsyncOpInterface, AsyncRegionOpInterface, RegionBranchOpInterface
+from tileas_xdsl.interfaces import AsyncRegionOpInterface, RegionBranchOpInterface
 
 
-class BodyOp(AsyncOp, AsyncOpInterface, AsyncRegionOpInterface, RegionBranchOpInterface):
+class BodyOp(IssuingOp, AsyncRegionOpInterface, RegionBranchOpInterface):
     """
     Base of regions and launches: a body, result tokens, and values.
 
@@ -69,16 +69,6 @@ class BodyOp(AsyncOp, AsyncOpInterface, AsyncRegionOpInterface, RegionBranchOpIn
     def values(self) -> Sequence[SSAValue]:
         """The results that carry the yielded values, deferred or as promises."""
         return self.outputs[len(self.partial_tokens) :]
-
-    @property
-    def async_token(self) -> SSAValue:
-        return self.token
-
-    def add_async_dependency(self, token: SSAValue) -> None:
-        add_dependency(self, token)
-
-    def remove_async_dependency(self, token: SSAValue) -> bool:
-        return remove_dependency(self, token)
 
     def async_region_token(self, index: int) -> BlockArgument | None:
         """None: the body starts only once the dependencies are complete."""

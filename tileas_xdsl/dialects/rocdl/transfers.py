@@ -29,7 +29,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, VectorType, i32
@@ -346,7 +346,8 @@ def _of_each_size(base: type[SizedT], name: str, operands: str) -> dict[int, typ
         text = f"{base.__doc__} A lane moves {size} bytes.\n\n`rocdl.{full} {operands} : !llvm.ptr<1>, !llvm.ptr<3>`"
         fields = {"name": f"rocdl.{full}", "BYTES": size, "__doc__": text, "__annotations__": {"BYTES": ClassVar}}
         title = "".join(word.capitalize() for word in full.split("."))
-        return irdl_op_definition(type(f"{title}Op", (base,), fields))
+        made: Any = type(f"{title}Op", (base,), fields)
+        return irdl_op_definition(made)
 
     return {size: op_of(size) for size in SUFFIXES}
 
