@@ -27,7 +27,6 @@ from xdsl.dialects.builtin import (
     FlatSymbolRefAttrConstr,
     FunctionType,
     StringAttr,
-    SymbolNameConstraint,
     SymbolRefAttr,
 )
 from xdsl.dialects.utils import print_func_argument, print_func_output
@@ -36,7 +35,6 @@ from xdsl.irdl import (
     irdl_op_definition,
     opt_prop_def,
     prop_def,
-    region_def,
     traits_def,
     var_operand_def,
     var_result_def,
@@ -44,12 +42,9 @@ from xdsl.irdl import (
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import (
-    CallableOpInterface,
-    IsolatedFromAbove,
     IsTerminator,
     Pure,
     ReturnLike,
-    SymbolOpInterface,
     SymbolTable,
     SymbolUserOpInterface,
 )
@@ -58,30 +53,14 @@ from xdsl.utils.exceptions import VerifyException
 from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.async_.support import AsyncOp, ExpectsParent, SynchronizationEffect
 from tileas_xdsl.dialects.async_.types import TOKEN_OR_VALUE, TokenType, ValueType
-from tileas_xdsl.interfaces import AsyncOpInterface, FunctionOpInterface
+from tileas_xdsl.dialects.tiles.functions import FunctionIsCallable, FunctionWithBody
+from tileas_xdsl.interfaces import AsyncOpInterface
 
 VISIBILITIES = ("public", "private", "nested")
 
 
-class _AsyncFuncCallable(CallableOpInterface):
-    @classmethod
-    def get_callable_region(cls, op: Operation) -> Region:
-        assert isinstance(op, FuncOp)
-        return op.body
-
-    @classmethod
-    def get_argument_types(cls, op: Operation) -> tuple[Attribute, ...]:
-        assert isinstance(op, FuncOp)
-        return op.function_type.inputs.data
-
-    @classmethod
-    def get_result_types(cls, op: Operation) -> tuple[Attribute, ...]:
-        assert isinstance(op, FuncOp)
-        return op.function_type.outputs.data
-
-
 @irdl_op_definition
-class FuncOp(AsyncOp, FunctionOpInterface):
+class FuncOp(AsyncOp, FunctionWithBody):
     """
     A function whose body runs as a task of its own.
 
@@ -93,14 +72,7 @@ class FuncOp(AsyncOp, FunctionOpInterface):
 
     name = "async.func"
 
-    body = region_def()
-    sym_name = prop_def(SymbolNameConstraint())
-    function_type = prop_def(FunctionType)
-    sym_visibility = opt_prop_def(StringAttr)
-    arg_attrs = opt_prop_def(ArrayAttr[DictionaryAttr])
-    res_attrs = opt_prop_def(ArrayAttr[DictionaryAttr])
-
-    traits = traits_def(IsolatedFromAbove(), SymbolOpInterface(), _AsyncFuncCallable())
+    traits = traits_def(FunctionIsCallable())
 
     def __init__(
         self,
@@ -117,14 +89,6 @@ class FuncOp(AsyncOp, FunctionOpInterface):
             },
             regions=[body],
         )
-
-    @property
-    def function_name(self) -> str:
-        return self.sym_name.data
-
-    @property
-    def function_body(self) -> Region:
-        return self.body
 
     @property
     def payload_types(self) -> tuple[Attribute, ...]:

@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import (
     i1,
     i32,
 )
-from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AnyAttr,
     AnyOf,
@@ -40,7 +40,6 @@ from xdsl.irdl import (
     var_result_def,
 )
 from xdsl.traits import (
-    CallableOpInterface,
     HasParent,
     IsTerminator,
     MemoryWriteEffect,
@@ -52,29 +51,11 @@ from xdsl.utils.exceptions import VerifyException
 from tileas_xdsl.dialects.nv_tileaa.predicates import AssumePredicate
 from tileas_xdsl.dialects.nv_tileaa.regions import CanonicalizedOp, verify_yield
 from tileas_xdsl.dialects.nv_tileaa.types import ProgramIdType, element_type_of
-from tileas_xdsl.dialects.tiles.functions import TileFunction
+from tileas_xdsl.dialects.tiles.functions import FunctionIsCallable, TileFunction
 from tileas_xdsl.dialects.tiles.syntax import TileOp
 from tileas_xdsl.dialects.tiles.traits import Directive
 
 # Functions ----------------------------------------------------------------------------------------
-
-
-class FuncIsCallable(CallableOpInterface):
-    """The argument and result types of a call of the function."""
-
-    @classmethod
-    def get_callable_region(cls, op: Operation) -> Region:
-        return op.regions[0]
-
-    @classmethod
-    def get_argument_types(cls, op: Operation) -> tuple[Attribute, ...]:
-        assert isinstance(op, FuncOp)
-        return op.function_type.inputs.data
-
-    @classmethod
-    def get_result_types(cls, op: Operation) -> tuple[Attribute, ...]:
-        assert isinstance(op, FuncOp)
-        return op.function_type.outputs.data
 
 
 @irdl_op_definition
@@ -87,7 +68,7 @@ class FuncOp(TileFunction):
 
     name = "nv_tileaa.func"
 
-    traits = traits_def(FuncIsCallable())
+    traits = traits_def(FunctionIsCallable())
 
     def verify_(self) -> None:
         block = self.body.first_block

@@ -8,11 +8,11 @@ from typing import Self
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, StringAttr, SymbolNameConstraint
 from xdsl.dialects.utils import parse_func_op_like, print_func_op_like
-from xdsl.ir import Attribute, BlockArgument, Region
+from xdsl.ir import Attribute, BlockArgument, Operation, Region
 from xdsl.irdl import IRDLOperation, opt_prop_def, prop_def, region_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import IsolatedFromAbove, SymbolOpInterface
+from xdsl.traits import CallableOpInterface, IsolatedFromAbove, SymbolOpInterface
 
 from tileas_xdsl.interfaces import FunctionOpInterface
 
@@ -20,8 +20,26 @@ HEADER = ("sym_name", "function_type", "sym_visibility", "arg_attrs", "res_attrs
 """The attributes that the custom form of a function shows outside its attribute dictionary."""
 
 
-class TileFunction(IRDLOperation, FunctionOpInterface, ABC):
-    """`nv_tileaa.func @f(%x: tensor<8xf32>) -> tensor<8xf32> attributes {...} { ... }`"""
+class FunctionIsCallable(CallableOpInterface):
+    """The argument and result types of a call of the function."""
+
+    @classmethod
+    def get_callable_region(cls, op: Operation) -> Region:
+        return op.regions[0]
+
+    @classmethod
+    def get_argument_types(cls, op: Operation) -> tuple[Attribute, ...]:
+        assert isinstance(op, FunctionWithBody)
+        return op.function_type.inputs.data
+
+    @classmethod
+    def get_result_types(cls, op: Operation) -> tuple[Attribute, ...]:
+        assert isinstance(op, FunctionWithBody)
+        return op.function_type.outputs.data
+
+
+class FunctionWithBody(IRDLOperation, FunctionOpInterface, ABC):
+    """What `func.func` says of a function, for the functions of other dialects. It sees no value from outside."""
 
     body = region_def()
     sym_name = prop_def(SymbolNameConstraint())
@@ -39,6 +57,10 @@ class TileFunction(IRDLOperation, FunctionOpInterface, ABC):
     @property
     def function_body(self) -> Region:
         return self.body
+
+
+class TileFunction(FunctionWithBody, ABC):
+    """`nv_tileaa.func @f(%x: tensor<8xf32>) -> tensor<8xf32> attributes {...} { ... }`"""
 
     @property
     def args(self) -> tuple[BlockArgument, ...]:

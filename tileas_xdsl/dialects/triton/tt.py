@@ -23,7 +23,6 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     NameLoc,
     StringAttr,
-    SymbolNameConstraint,
     SymbolRefAttr,
     i1,
     i32,
@@ -47,14 +46,15 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure, RecursiveMemoryEffect, ReturnLike, SymbolOpInterface
+from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect, ReturnLike
 
+from tileas_xdsl.dialects.tiles.functions import FunctionWithBody
 from tileas_xdsl.dialects.triton.computing import Row, computing_ops
 from tileas_xdsl.dialects.triton.effects import TouchesMemory
 from tileas_xdsl.dialects.triton.encodings import TT_ENCODINGS
 from tileas_xdsl.dialects.triton.forms import Rule, TritonOp, Types, same
 from tileas_xdsl.dialects.triton.types import PointerType, TensorDescType, element_of, like, pointee_of
-from tileas_xdsl.interfaces import CallOpInterface, FunctionOpInterface
+from tileas_xdsl.interfaces import CallOpInterface
 
 FALSE, TRUE = BoolAttr.from_bool(False), BoolAttr.from_bool(True)
 SEGMENTS = AttrSizedOperandSegments(as_property=True)
@@ -78,7 +78,7 @@ def _element_of(types: Types) -> Sequence[Attribute]:
 
 
 @irdl_op_definition
-class FuncOp(IRDLOperation, FunctionOpInterface):
+class FuncOp(FunctionWithBody):
     """
     A kernel, which is public, or a function that it calls.
 
@@ -86,23 +86,6 @@ class FuncOp(IRDLOperation, FunctionOpInterface):
     """
 
     name = "tt.func"
-
-    body = region_def()
-    sym_name = prop_def(SymbolNameConstraint())
-    function_type = prop_def(FunctionType)
-    sym_visibility = opt_prop_def(StringAttr)
-    arg_attrs = opt_prop_def(ArrayAttr[DictionaryAttr])
-    res_attrs = opt_prop_def(ArrayAttr[DictionaryAttr])
-
-    traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
-
-    @property
-    def function_name(self) -> str:
-        return self.sym_name.data
-
-    @property
-    def function_body(self) -> Region:
-        return self.body
 
     @property
     def is_entry(self) -> bool:
