@@ -8,7 +8,7 @@ What ops cost, in cycles of a target's table: how much there is to do, and which
     naming things              nothing: constants, views, casts, tokens, control flow, registers renamed by a plan
 
 By what an op is counted stands in a table by its name. So a schedule needs no dialect, and nothing of what ops mean.
-The timed machine charges the same, and asynchronous work besides (`machine.time.costs`).
+The timed machine charges the same, and asynchronous work besides (`machine.time.simulated_time`).
 
 Bank conflicts add cycles to an access of shared memory. A tile that threads bring from their registers to shared
 memory, or back, takes so many wavefronts, one cycle each (`layouts/banks.py`). Without conflicts these are what the
