@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.corpora import each
 from tests.support.scheduling_problems import is_feasible, optimum, random_problem
+from tileas_xdsl.scheduling.cycles import TimedEdge
 from tileas_xdsl.scheduling.modulo.bounds import (
     Bounds,
     bounds_of,
@@ -18,7 +19,7 @@ from tileas_xdsl.scheduling.modulo.bounds import (
     span_of_one_stage,
 )
 from tileas_xdsl.scheduling.modulo.distances import NO_PATH, DependenceCycleError, distance_matrix
-from tileas_xdsl.scheduling.modulo.problem import Constraints, ModuloProblem, TimedEdge, TimedOp
+from tileas_xdsl.scheduling.modulo.problem import Constraints, ModuloProblem, TimedOp
 from tileas_xdsl.scheduling.modulo.reservation import ReservationTable
 from tileas_xdsl.targets.machine_model import SlotUse
 from tileas_xdsl.targets.machine_models import PUBLISHED

@@ -13,6 +13,7 @@ import pytest
 from tests.scheduling.test_modulo_bounds import WORKED
 from tests.support.corpora import FULL, corpus, each, sample
 from tests.support.scheduling_problems import mixed_problem, optimum, queued_problem, random_problem
+from tileas_xdsl.scheduling.cycles import TimedEdge
 from tileas_xdsl.scheduling.modulo.arms import (
     COST,
     FUSE,
@@ -27,7 +28,7 @@ from tileas_xdsl.scheduling.modulo.arms import (
 from tileas_xdsl.scheduling.modulo.attempt import Attempt
 from tileas_xdsl.scheduling.modulo.bounds import bounds_of
 from tileas_xdsl.scheduling.modulo.placement import DECOMPOSED, EJECTION, EVERY_ARM, SMALL, place
-from tileas_xdsl.scheduling.modulo.problem import Constraints, ModuloProblem, RingDemand, RingUse, TimedEdge, TimedOp
+from tileas_xdsl.scheduling.modulo.problem import Constraints, ModuloProblem, RingDemand, RingUse, TimedOp
 from tileas_xdsl.scheduling.modulo.queues import keeps_queues
 from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule, Strategy
 from tileas_xdsl.scheduling.modulo.search import InfeasibleError, SearchLimits, schedule

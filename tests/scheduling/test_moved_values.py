@@ -10,7 +10,8 @@ from tests.support.ir import parse, run_passes
 from tests.support.scheduled_loops import prepared
 from tests.transforms.test_dealt_loops import CHAIN
 from tileas_xdsl.scheduling import shared_loops
-from tileas_xdsl.scheduling.modulo.problem import ModuloProblem, TimedEdge, TimedOp
+from tileas_xdsl.scheduling.cycles import TimedEdge
+from tileas_xdsl.scheduling.modulo.problem import ModuloProblem, TimedOp
 from tileas_xdsl.scheduling.moved_values import MovedTile, given_cycles, may_move, taken_cycles, with_moves
 from tileas_xdsl.scheduling.shared_loops import TooManyError, dealt_partitions
 from tileas_xdsl.targets.cycles import TimingTable

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 from tests.support.corpora import corpus, each, sample
 from tests.support.scheduling_problems import optimum, random_problem
+from tileas_xdsl.scheduling.cycles import TimedEdge
 from tileas_xdsl.scheduling.exact.groups import RuleKind
 from tileas_xdsl.scheduling.exact.result import NoSchedule
 from tileas_xdsl.scheduling.exact.search import Limits
 from tileas_xdsl.scheduling.exact.validate import validate
-from tileas_xdsl.scheduling.modulo.problem import Constraints, ModuloProblem, RingDemand, RingUse, TimedEdge, TimedOp
+from tileas_xdsl.scheduling.modulo.problem import Constraints, ModuloProblem, RingDemand, RingUse, TimedOp
 from tileas_xdsl.scheduling.modulo.schedule import Strategy
 from tileas_xdsl.scheduling.modulo.search import schedule
 from tileas_xdsl.scheduling.proven import ProvenSchedule, proven_schedule

@@ -10,7 +10,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 
-from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, ModuloProblem, TimedEdge, TimedOp
+from tileas_xdsl.scheduling.cycles import TimedEdge
+from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, ModuloProblem, TimedOp
 from tileas_xdsl.targets.machine_model import SlotUse
 
 

@@ -33,15 +33,8 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ProducerAcquireOp,
 )
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, FutureWaitOp, ToAsyncOp, TokenToAsyncOp
-from tileas_xdsl.scheduling.modulo.problem import (
-    NO_LIMIT,
-    Constraints,
-    ModuloProblem,
-    RingDemand,
-    RingUse,
-    TimedEdge,
-    TimedOp,
-)
+from tileas_xdsl.scheduling.cycles import TimedEdge
+from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, Constraints, ModuloProblem, RingDemand, RingUse, TimedOp
 from tileas_xdsl.scheduling.op_times import OpTime, memory_space, op_time, tile_bytes
 from tileas_xdsl.targets.machine_model import MachineModel, SlotUse
 from tileas_xdsl.targets.machine_models import AGENT

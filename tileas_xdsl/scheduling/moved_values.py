@@ -25,7 +25,8 @@ from xdsl.ir import Attribute, OpResult
 
 from tileas_xdsl.analysis.costs.op_costs import access_costs
 from tileas_xdsl.dialects.tiles.traits import is_view
-from tileas_xdsl.scheduling.modulo.problem import ModuloProblem, RingDemand, RingUse, TimedEdge, TimedOp
+from tileas_xdsl.scheduling.cycles import TimedEdge
+from tileas_xdsl.scheduling.modulo.problem import ModuloProblem, RingDemand, RingUse, TimedOp
 from tileas_xdsl.scheduling.op_times import memory_space, tile_bytes
 from tileas_xdsl.targets.cycles import TimingTable
 from tileas_xdsl.targets.machine_model import SlotUse

@@ -20,10 +20,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from tileas_xdsl.scheduling.cycles import TimedEdge, earliest_starts
 from tileas_xdsl.scheduling.exact import problem as exact
 from tileas_xdsl.scheduling.exact.agents import crowded_op
 from tileas_xdsl.scheduling.exact.bounds import bounds_of, schedules_stretch, serial_ii
-from tileas_xdsl.scheduling.exact.cycles import CycleEdge, earliest_starts
 from tileas_xdsl.scheduling.exact.explain import pool_text
 from tileas_xdsl.scheduling.exact.halving import Halving
 from tileas_xdsl.scheduling.exact.problem import ExactProblem
@@ -91,7 +91,7 @@ def _settled(problem: exact.ExactProblem, schedule: Schedule) -> Schedule:
     pairs = [(it.source, it.sink, it.latency, it.distance) for it in problem.dependences]
     pairs += [(ring.writer, read.op, 0, read.distance) for ring in problem.rings for read in ring.readers]
     edges = [
-        CycleEdge(u, v, -(-(rows[u] + latency - rows[v]) // ii) - distance, 0)
+        TimedEdge(u, v, -(-(rows[u] + latency - rows[v]) // ii) - distance, 0)
         for u, v, latency, distance in ((places[source], places[sink], *rest) for source, sink, *rest in pairs)
     ]
     stages = earliest_starts(len(rows), edges, 0)

@@ -21,9 +21,10 @@ from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import ProducerAcquireOp, ProducerCommitOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
+from tileas_xdsl.scheduling.cycles import TimedEdge
 from tileas_xdsl.scheduling.loaded_schedules import fits
 from tileas_xdsl.scheduling.loop_problem import LoopProblem
-from tileas_xdsl.scheduling.modulo.problem import ModuloProblem, TimedEdge
+from tileas_xdsl.scheduling.modulo.problem import ModuloProblem
 from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule
 from tileas_xdsl.scheduling.modulo.search import reuse_edges
 from tileas_xdsl.scheduling.register_tiles import TilesInRegisters, words_in_registers

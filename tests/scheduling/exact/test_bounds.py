@@ -10,8 +10,8 @@ import pytest
 
 from tests.support import slot_kernels as kernels
 from tests.support.slot_kernels import kernel
+from tileas_xdsl.scheduling.cycles import TimedEdge, earliest_starts, largest_ratio, ratio_of, worst_cycle
 from tileas_xdsl.scheduling.exact.bounds import bounds_of
-from tileas_xdsl.scheduling.exact.cycles import CycleEdge, earliest_starts, largest_ratio, ratio_of, worst_cycle
 from tileas_xdsl.scheduling.exact.problem import Dependence, ExactProblem, MachineLimits, OpSpec, SlotLimit
 from tileas_xdsl.targets.machine_model import SlotUse
 
@@ -77,20 +77,20 @@ def test_the_mii_is_tight() -> None:
 # Cycles ---------------------------------------------------------------------------------------------------------------
 
 
-def random_edges(generator: random.Random) -> tuple[int, list[CycleEdge]]:
+def random_edges(generator: random.Random) -> tuple[int, list[TimedEdge]]:
     """Up to six nodes; edges forward in one iteration, edges of any direction to later ones."""
     nodes = generator.randint(1, 6)
-    edges: list[CycleEdge] = []
+    edges: list[TimedEdge] = []
     for _ in range(generator.randint(1, 12)):
         source, sink = generator.randrange(nodes), generator.randrange(nodes)
         distance = generator.randint(0 if source < sink else 1, 3)
-        edges.append(CycleEdge(source, sink, generator.randint(-3, 9), distance))
+        edges.append(TimedEdge(source, sink, generator.randint(-3, 9), distance))
     return nodes, edges
 
 
-def ratios(nodes: int, edges: list[CycleEdge]) -> list[Fraction]:
+def ratios(nodes: int, edges: list[TimedEdge]) -> list[Fraction]:
     """Of every simple cycle, by enumeration."""
-    best: dict[tuple[int, int], list[CycleEdge]] = {}
+    best: dict[tuple[int, int], list[TimedEdge]] = {}
     for edge in edges:
         best.setdefault((edge.source, edge.sink), []).append(edge)
     found: list[Fraction] = []

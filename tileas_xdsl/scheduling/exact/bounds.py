@@ -40,7 +40,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tileas_xdsl.scheduling.exact.cycles import CycleEdge, largest_ratio
+from tileas_xdsl.scheduling.cycles import TimedEdge, largest_ratio
 from tileas_xdsl.scheduling.exact.problem import Dependence, ExactProblem, SlotLimit
 from tileas_xdsl.scheduling.exact.schedule import Schedule
 
@@ -186,10 +186,10 @@ def _worst_recurrence(problem: ExactProblem) -> CycleWitness | None:
     return CycleWitness(names, sum(edge.latency for edge in cycle), sum(edge.distance for edge in cycle))
 
 
-def edge_of(problem: ExactProblem, dependence: Dependence) -> CycleEdge:
+def edge_of(problem: ExactProblem, dependence: Dependence) -> TimedEdge:
     """The difference constraint of a dependence whose ends share an agent; nodes are places in program order."""
     source, sink = problem.positions[dependence.source], problem.positions[dependence.sink]
-    return CycleEdge(source, sink, dependence.latency, dependence.distance)
+    return TimedEdge(source, sink, dependence.latency, dependence.distance)
 
 
 def stages_needed(problem: ExactProblem, ii: int, agents: int) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tileas_xdsl.scheduling.exact.cycles import CycleEdge, worst_cycle
+from tileas_xdsl.scheduling.cycles import TimedEdge, worst_cycle
 from tileas_xdsl.scheduling.exact.problem import ExactProblem, MachineLimits, RingRead, Together
 
 
@@ -146,7 +146,7 @@ def _numbers_of_machine(machine: MachineLimits) -> Iterator[tuple[str, int, int]
 def _check_order(problem: ExactProblem) -> None:
     """Within one iteration no op can wait for itself."""
     edges = [
-        CycleEdge(problem.positions[it.source], problem.positions[it.sink], it.latency, it.distance)
+        TimedEdge(problem.positions[it.source], problem.positions[it.sink], it.latency, it.distance)
         for it in problem.dependences
         if it.distance == 0
     ]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 
-from tileas_xdsl.scheduling.exact.cycles import CycleEdge, earliest_starts
+from tileas_xdsl.scheduling.cycles import TimedEdge, earliest_starts
 from tileas_xdsl.scheduling.exact.problem import ExactProblem
 
 
@@ -168,7 +168,7 @@ def stages_of(problem: ExactProblem, schedule: Schedule) -> tuple[int, ...]:
     """
     local = schedule.local_stages
     edges = [
-        CycleEdge(schedule.agents[u], schedule.agents[v], local[u] - local[v] - it.distance, 0)
+        TimedEdge(schedule.agents[u], schedule.agents[v], local[u] - local[v] - it.distance, 0)
         for it in problem.dependences
         if schedule.agents[u := problem.positions[it.source]] != schedule.agents[v := problem.positions[it.sink]]
     ]

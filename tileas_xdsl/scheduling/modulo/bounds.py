@@ -20,8 +20,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from tileas_xdsl.scheduling.cycles import TimedEdge, worst_cycle
 from tileas_xdsl.scheduling.modulo.distances import earliest_starts, topological_order
-from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, ModuloProblem, TimedEdge
+from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, ModuloProblem
 
 
 @dataclass(frozen=True)
@@ -157,41 +158,12 @@ def described_cycle(problem: ModuloProblem, cycle: Sequence[TimedEdge]) -> str:
 
 def positive_cycle(problem: ModuloProblem, ii: int) -> tuple[TimedEdge, ...] | None:
     """
-    A cycle whose latency is more than `ii` cycles for each iteration that it spans, or None (Bellman and Ford over
-    longest paths). Cycles within one iteration have been refused before.
+    A cycle whose latency is more than `ii` cycles for each iteration that it spans, or None. Cycles within one
+    iteration have been refused before.
     """
-    carried = [edge for edge in problem.edges if edge.distance > 0]
-    if not carried:
+    if all(edge.distance == 0 for edge in problem.edges):
         return None
-    count = len(problem.ops)
-    longest = [0] * count
-    through: list[TimedEdge | None] = [None] * count
-    changed: int | None = None
-    for _ in range(count + 1):
-        changed = None
-        for edge in problem.edges:
-            length = longest[edge.source] + edge.latency - ii * edge.distance
-            if length > longest[edge.sink]:
-                longest[edge.sink], through[edge.sink], changed = length, edge, edge.sink
-        if changed is None:
-            return None
-        if (found := _cycle_through(through, changed)) is not None:
-            return found
-    return None
-
-
-def _cycle_through(through: Sequence[TimedEdge | None], op: int) -> tuple[TimedEdge, ...] | None:
-    """The cycle among the edges by which longest paths were reached, going back from `op`; None if there is none."""
-    seen: dict[int, int] = {}
-    path: list[TimedEdge] = []
-    node = op
-    while (edge := through[node]) is not None:
-        if node in seen:
-            return tuple(reversed(path[seen[node] :]))
-        seen[node] = len(path)
-        path.append(edge)
-        node = edge.source
-    return None
+    return worst_cycle(len(problem.ops), problem.edges, ii)
 
 
 MOST_FOR_SLOTS = 128

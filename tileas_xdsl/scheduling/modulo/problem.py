@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from tileas_xdsl.scheduling.cycles import TimedEdge
 from tileas_xdsl.targets.machine_model import SlotUse
 
 NO_LIMIT = 1 << 30
@@ -51,21 +52,6 @@ class TimedOp:
     def rows(self) -> int:
         """The cycles for which it occupies anything."""
         return max((use.rows for use in self.uses), default=0)
-
-
-@dataclass(frozen=True)
-class TimedEdge:
-    """A dependence between the ops number `source` and `sink`."""
-
-    source: int
-    sink: int
-    latency: int
-    distance: int = 0
-    reason: str = ""
-
-    def slack(self, starts: Mapping[int, int], ii: int) -> int:
-        """By how many cycles the sink starts later than it must; negative where it is too early."""
-        return starts[self.sink] + ii * self.distance - starts[self.source] - self.latency
 
 
 @dataclass(frozen=True)

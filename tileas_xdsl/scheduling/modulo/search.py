@@ -15,12 +15,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+from tileas_xdsl.scheduling.cycles import TimedEdge
 from tileas_xdsl.scheduling.modulo.arms import LoopFacts
 from tileas_xdsl.scheduling.modulo.attempt import Attempt
 from tileas_xdsl.scheduling.modulo.bounds import Bounds, bounds_of, positive_cycle, span_of_one_stage
 from tileas_xdsl.scheduling.modulo.distances import topological_order
 from tileas_xdsl.scheduling.modulo.placement import EVERY_ARM, place
-from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, ModuloProblem, RingDemand, TimedEdge
+from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, ModuloProblem, RingDemand
 from tileas_xdsl.scheduling.modulo.queues import keeps_queues
 from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule, Strategy
 

@@ -1,5 +1,5 @@
 """
-Cycles in graphs of difference constraints, and the least period that they allow.
+Graphs of dependences as difference constraints: what an edge asks, cycles, and the least period that they allow.
 
 An edge says `start[sink] + period * distance >= start[source] + latency`. A period is possible if no cycle has a
 positive sum of `latency - period * distance`; the least one is the largest ratio of latency to distance over all cycles
@@ -8,25 +8,31 @@ positive sum of `latency - period * distance`; the least one is the largest rati
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 
 @dataclass(frozen=True)
-class CycleEdge:
-    """A difference constraint between two nodes, which are numbered from 0."""
+class TimedEdge:
+    """A dependence between the ops, or other nodes, number `source` and `sink`."""
 
     source: int
     sink: int
     latency: int
-    distance: int
+    """May be negative."""
+    distance: int = 0
+    reason: str = ""
+
+    def slack(self, starts: Mapping[int, int], period: int) -> int:
+        """By how many cycles the sink starts later than it must; negative where it is too early."""
+        return starts[self.sink] + period * self.distance - starts[self.source] - self.latency
 
 
-Cycle = tuple[CycleEdge, ...]
+Cycle = tuple[TimedEdge, ...]
 
 
-def largest_ratio(nodes: int, edges: Sequence[CycleEdge]) -> Cycle | None:
+def largest_ratio(nodes: int, edges: Sequence[TimedEdge]) -> Cycle | None:
     """
     A cycle whose ratio of latency to distance is the largest, where that is positive; None where no ratio is.
 
@@ -44,11 +50,11 @@ def ratio_of(cycle: Cycle) -> Fraction:
     return Fraction(sum(edge.latency for edge in cycle), sum(edge.distance for edge in cycle))
 
 
-def worst_cycle(nodes: int, edges: Sequence[CycleEdge], period: Fraction | int) -> Cycle | None:
+def worst_cycle(nodes: int, edges: Sequence[TimedEdge], period: Fraction | int) -> Cycle | None:
     """A cycle that forbids `period`, or None; by longest paths (Bellman and Ford)."""
     weighted = _weighted(edges, period)
     longest = [0] * nodes
-    reached: list[CycleEdge | None] = [None] * nodes
+    reached: list[TimedEdge | None] = [None] * nodes
     for _ in range(nodes):
         changed = False
         for edge, weight in weighted:
@@ -63,7 +69,7 @@ def worst_cycle(nodes: int, edges: Sequence[CycleEdge], period: Fraction | int) 
     return _closed_cycle(reached)
 
 
-def earliest_starts(nodes: int, edges: Sequence[CycleEdge], period: int) -> list[int] | None:
+def earliest_starts(nodes: int, edges: Sequence[TimedEdge], period: int) -> list[int] | None:
     """The least starts, all at least 0, that satisfy the edges; None where a cycle forbids the period."""
     starts = [0] * nodes
     for _ in range(nodes):
@@ -78,13 +84,13 @@ def earliest_starts(nodes: int, edges: Sequence[CycleEdge], period: int) -> list
     return None
 
 
-def _weighted(edges: Sequence[CycleEdge], period: Fraction | int) -> list[tuple[CycleEdge, int]]:
+def _weighted(edges: Sequence[TimedEdge], period: Fraction | int) -> list[tuple[TimedEdge, int]]:
     """Edges with their weights, all multiplied by the denominator of the period, so that they are whole."""
     exact = Fraction(period)
     return [(edge, edge.latency * exact.denominator - edge.distance * exact.numerator) for edge in edges]
 
 
-def _closed_cycle(reached: Sequence[CycleEdge | None]) -> Cycle | None:
+def _closed_cycle(reached: Sequence[TimedEdge | None]) -> Cycle | None:
     """A cycle of the edges by which nodes were last reached, begun at its lowest node: it has a positive sum."""
     seen: dict[int, int] = {}
     for start in range(len(reached)):
@@ -98,8 +104,8 @@ def _closed_cycle(reached: Sequence[CycleEdge | None]) -> Cycle | None:
     return None
 
 
-def _cycle_through(reached: Sequence[CycleEdge | None], node: int) -> Cycle:
-    backwards: list[CycleEdge] = []
+def _cycle_through(reached: Sequence[TimedEdge | None], node: int) -> Cycle:
+    backwards: list[TimedEdge] = []
     at = node
     while not backwards or at != node:
         edge = reached[at]
@@ -111,7 +117,7 @@ def _cycle_through(reached: Sequence[CycleEdge | None], node: int) -> Cycle:
     return tuple(forwards[first:] + forwards[:first])
 
 
-def _source(reached: Sequence[CycleEdge | None], node: int) -> int:
+def _source(reached: Sequence[TimedEdge | None], node: int) -> int:
     edge = reached[node]
     assert edge is not None
     return edge.source
