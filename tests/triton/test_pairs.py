@@ -155,6 +155,14 @@ def test_work_is_taken_over_for_any_number_of_programs(name: str, programs: int)
     assert "race" in wrong.kinds or programs < 2
 
 
+def test_blocks_of_triton_meet_before_they_end() -> None:
+    """A block whose memory another one still copies to stays: Triton's compiler puts a barrier before the return."""
+    text = text_of("shared_tiles-1-good")
+    dropped = re.sub(r"\n *ttng\.(cluster_barrier|inval_barrier)[^\n]*", "", text)
+    assert dropped.count("\n") == text.count("\n") - 3
+    assert check(module_of("dropped", dropped), timeout=None).verdict is Verdict.SAFE
+
+
 def test_of_a_pair_of_blocks_both_are_executed() -> None:
     """The even block multiplies; the other one loads its halves, and goes on when they have been read."""
     text = text_of("pair_product-2-good")

@@ -34,14 +34,17 @@ from tileas_xdsl.machine.core.meaning import crossing_of, facts_of
 from tileas_xdsl.machine.core.op_facts import Crosses
 from tileas_xdsl.machine.core.opaque_numbers import base_of, rebased
 from tileas_xdsl.machine.core.standings import Answer, Request, continuation
-from tileas_xdsl.machine.core.synchronization import EndOfAgents
+from tileas_xdsl.machine.core.synchronization import EndOfAgents, RendezvousCondition
+from tileas_xdsl.machine.core.threads.block_barriers import threads_left
 from tileas_xdsl.machine.core.threads.blocks import body_of, call_by_block
 from tileas_xdsl.machine.core.threads.clusters import (
     SHARED,
     BlockOfCluster,
     Cluster,
     ClusterMemory,
+    barrier_of_cluster,
     end_block,
+    existence,
     start_block,
 )
 from tileas_xdsl.machine.core.violations import UnsupportedError
@@ -191,9 +194,37 @@ def _in_block(memory: ClusterMemory, value: Any, rank: int) -> Any:
     return value if own is None else rebased(value, own)
 
 
+MEETING_AT_THEIR_END = "tt.func"
+"""The op of functions whose blocks meet before they end: Triton's compiler lets them (triton-lang/triton#10656)."""
+
+
 @continuation
 def _leave(agent: Agent, function: Operation, results: Any) -> Answer:
-    end_block(agent, last_op(function))
+    if function.name != MEETING_AT_THEIR_END:
+        return _end(agent, function, results)
+    met = _meet(agent, last_op(function))
+    return agent.wait(met, last_op(function)).then(_end_behind_meeting, results)
+
+
+def _meet(agent: Agent, op: Operation) -> RendezvousCondition:
+    """`agent`, which stands for its block, arrives at the barrier of the cluster with all that it knows."""
+    assert agent.block is not None
+    barrier = barrier_of_cluster(agent)
+    agent.shares(barrier.name, alone=True)
+    agent.note(op, "arrive", f"arrives at {barrier.name}", on=barrier, turn=barrier.generation)
+    moment, told = agent.moment, existence(agent)
+    told.merge(agent.release())
+    generation = barrier.arrive_in(agent.block.rank, told, agent.number, moment, agent.threads, threads_left(agent))
+    return RendezvousCondition(barrier, generation)
+
+
+@continuation
+def _end_behind_meeting(agent: Agent, op: Operation, _: None, results: Any) -> Answer:
+    return _end(agent, op, results)
+
+
+def _end(agent: Agent, op: Operation, results: Any) -> Answer:
+    end_block(agent, last_op(op) if op.regions else op)
     return results
 
 
