@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
 
 from xdsl.ir import Block, Operation, Region
@@ -101,6 +101,8 @@ class ExcludedCalls:
         return f"({', '.join(names)}) is {', '.join(map(str, found))}"
 
 
+MANY = 8
+"""Wrong calls after which others show hardly anything new."""
 Tell = Callable[[str], None]
 """Called with what is being done, in a few words: progress for a person who waits."""
 
@@ -147,6 +149,7 @@ class Case:
         """The calls that are no programs: with their values a loop has no positive step, or a divisor is zero."""
         self.is_open = False
         """Whether something was found, or left undecided."""
+        self.wrong_calls = 0
         self.is_bounded = False
         """Whether it is not proved for every trip count."""
         self.asks = False
@@ -237,6 +240,9 @@ class Case:
     def _report(self, values: Sequence[int], decision: Decision) -> None:
         self.report.add_executions(decision.executions, decision.machine)
         self.is_open |= bool(decision.violations) or decision.doubt is not None
+        self.wrong_calls += bool(decision.violations)
+        if self.wrong_calls == MANY and not self.subject.known_wrong:
+            self.subject = replace(self.subject, known_wrong=True)
         found = Outcome(
             findings=self._new(values, decision.violations),
             tolerated=self._new(values, decision.machine.tolerated.values()),

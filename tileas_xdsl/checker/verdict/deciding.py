@@ -138,6 +138,8 @@ class Subject:
     """Whether waits that could be weaker are looked for, of what is proved."""
     slices: bool = True
     """Whether executions leave out what only computes data (`machine.core.threads.slices`)."""
+    known_wrong: bool = False
+    """Whether many calls of it have shown mistakes: then few interleavings of a wrong call are tried."""
 
     def of(self, op: Operation, body: Region) -> Subject:
         """
@@ -386,7 +388,7 @@ class _Inquest:
         """Decide by all interleavings, or by as many as the bounds of `interleavings` allow."""
         doubt = machine.indeterminacies[0]
         reason = UndecidedError(doubt.op, doubt.reason)
-        exploration = explore(self._under)
+        exploration = explore(self._under, known_wrong=self.subject.known_wrong)
         violations = list({**machine.violations, **exploration.violations}.values())
         if self.undecided is not None and not violations:
             raise self.undecided

@@ -31,6 +31,8 @@ MOST_STEPS = 2_000_000
 """Steps of all runs together after which it gives up."""
 MOST_STEPS_AFTER_VIOLATION = 30_000
 """The bound on steps once a mistake is known: what is left only looks for mistakes of other kinds."""
+MOST_STEPS_OF_LATER_CALLS = 2_000
+"""The same where many calls have shown mistakes already."""
 
 Choice = tuple[str, int]
 """An agent or a work, by number: the same in every run that follows the same path."""
@@ -150,20 +152,26 @@ class Exploration:
     steps: int = 0
     exhausted: bool = False
     """Whether every interleaving was tried, or one to the same effect."""
+    known_wrong: bool = False
+    """Whether many calls have shown mistakes already."""
 
     def gives_up(self, most_runs: int) -> bool:
-        most_steps = MOST_STEPS_AFTER_VIOLATION if self.violations else MOST_STEPS
+        after_violation = MOST_STEPS_OF_LATER_CALLS if self.known_wrong else MOST_STEPS_AFTER_VIOLATION
+        most_steps = after_violation if self.violations else MOST_STEPS
         return self.runs >= most_runs or self.steps >= most_steps
 
 
-def explore(make: Callable[[Order], tuple[Machine, bool]], most_runs: int = MOST_RUNS) -> Exploration:
+def explore(
+    make: Callable[[Order], tuple[Machine, bool]], most_runs: int = MOST_RUNS, *, known_wrong: bool = False
+) -> Exploration:
     """
     Run `make(order)` under every order that can make a difference, within the bounds.
 
     `make` builds a machine and runs it until its end or until the order raises `RedundantRunError`; it tells which.
-    Where it raises `TimeUpError` the exploration gives up.
+    Where it raises `TimeUpError` the exploration gives up. With `known_wrong` many calls have shown mistakes, and the
+    exploration gives up soon after one here.
     """
-    found = Exploration()
+    found = Exploration(known_wrong=known_wrong)
     path: list[Branch] = []
     first_new = 0
     while not found.gives_up(most_runs):

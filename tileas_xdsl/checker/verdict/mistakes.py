@@ -5,7 +5,8 @@ A mistake seldom shows once. Without a wait, a copy races with the read behind i
 and is unfinished at the end. Where an agent passes a phase too early, everything behind it goes wrong. Two violations
 in one function have one cause if they have in common what is at fault:
 
-- *an op*: an access, a wait, an arrival, the op that makes a barrier, the op that starts a task;
+- *an op*, as it is written: an access, a wait, an arrival, the op that makes a barrier, the op that starts a task. A
+  compiler may have made several of it, where it unrolled a loop or inlined a function;
 - *what stands behind the ops* (`blame`): the wait that let both through, the barrier that a work signals, the ops at
   which all agents stand in a standstill, the agent whose barriers nobody was told of.
 
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Operation
 
 from tileas_xdsl.checker.witnesses.witness import at_fault_in
-from tileas_xdsl.diagnostics import op_name
+from tileas_xdsl.diagnostics import location_of, op_name
 from tileas_xdsl.machine.core.violations import ViolationKind
 
 if TYPE_CHECKING:
@@ -135,8 +136,16 @@ def mistakes_of(findings: Sequence[Finding]) -> list[Mistake]:
 def _at_fault(finding: Finding) -> Iterator[Hashable]:
     """In the function of `finding`: the ops of its parties, those within them, and what stands behind them."""
     for party in finding.violation.parties:
-        yield from ((finding.function, op) for op in party.op.walk())
-    yield from ((finding.function, each) for each in at_fault_in(finding.violation))
+        yield from ((finding.function, _written(op)) for op in party.op.walk())
+    yield from ((finding.function, _written(each)) for each in at_fault_in(finding.violation))
+
+
+def _written(thing: Hashable) -> Hashable:
+    """An op as its author wrote it: a compiler may have unrolled and inlined it into several."""
+    if not isinstance(thing, Operation):
+        return thing
+    place = location_of(thing)
+    return thing if place is None else (op_name(thing), place)
 
 
 class _Order:

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 
 from xdsl.ir import Operation
 
-from tileas_xdsl.checker.witnesses.blame import standing_at
+from tileas_xdsl.checker.witnesses.blame import barrier_waited_for, standing_at
 from tileas_xdsl.checker.witnesses.witness import shown
 from tileas_xdsl.checker.witnesses.witnesses import witness_about
 from tileas_xdsl.diagnostics import op_name
@@ -44,18 +44,13 @@ from tileas_xdsl.machine.core.violations import Party, UndecidedError, Unsupport
 def phase_that_cannot_complete(machine: Machine) -> Violation | None:
     """The mistake of a standstill in which an agent waits for a phase that can never complete; None if none does."""
     for agent in machine.live:
-        barrier = _barrier_waited_for(agent)
+        barrier = barrier_waited_for(agent)
         if barrier is None or not barrier.counted_by_hand or _may_still_be_served(machine, barrier):
             continue
         shortfall = _shortfall(barrier)
         if shortfall is not None:
             return _violation_of_shortfall(machine, agent, barrier, *shortfall)
     return None
-
-
-def _barrier_waited_for(agent: Agent) -> PhaseBarrier | None:
-    barrier = getattr(agent.waiting_for, "barrier", None)
-    return barrier if isinstance(barrier, PhaseBarrier) else None
 
 
 def _shortfall(barrier: PhaseBarrier) -> tuple[str, str] | None:
@@ -190,7 +185,7 @@ def blame_first_wait(machine: Machine, rerun: Callable[[Operation], Machine]) ->
 
 def _mistake_of_a_first_wait(machine: Machine, rerun: Callable[[Operation], Machine]) -> Violation | None:
     for agent in machine.live:
-        barrier = _barrier_waited_for(agent)
+        barrier = barrier_waited_for(agent)
         op = agent.waiting_at
         if barrier is None or op is None or not barrier.counted_by_hand or not _is_first_visit(machine, barrier):
             continue
@@ -244,7 +239,7 @@ def _is_first_visit(machine: Machine, barrier: PhaseBarrier) -> bool:
 
 def _violation_of_parity(agent: Agent, barrier: PhaseBarrier, op: Operation) -> Violation:
     waiter = Party(op, agent.name, agent.iteration, f"waits for phase 0 of {barrier.name}, asking for parity 0")
-    others = [other.name for other in agent.machine.live if other is not agent and _barrier_waited_for(other)]
+    others = [other.name for other in agent.machine.live if other is not agent and barrier_waited_for(other)]
     circle = f"{agent.name} and {', '.join(others)} wait for each other; {agent.name} " if others else ""
     violation = Violation(
         ViolationKind.PHASE,

@@ -27,7 +27,7 @@ class Investigator(Observer):
     """Adds a witness to every mistake. The machine has to record a trace."""
 
     def explained(self, machine: Machine, violation: Violation, evidence: Evidence) -> Violation:
-        return shown(violation, _witness(machine, evidence), at_fault(evidence))
+        return shown(violation, _witness(machine, evidence), at_fault(machine, evidence))
 
     def standstill(self, machine: Machine) -> Violation | None:
         return phase_that_cannot_complete(machine)
