@@ -170,6 +170,8 @@ class Compiled:
     target: str
     constants: Mapping[str, Any]
     """The constants of the compiler, by name."""
+    types: Mapping[str, str]
+    """The types of the other arguments, by name, as `*fp16` and `fp16[128, 64]` for a descriptor."""
     place: str
     """`kernel.py:12`."""
     options: Mapping[str, Any]
@@ -241,14 +243,25 @@ def _compiled(launch: Launch, device: Any, target: str) -> Compiled:
     options = {name: launch.options[name] for name in OPTIONS if name in launch.options}
     place = place_of_kernel(launch.function)
     stated = tuple(preconditions_of(launch.function))
-    return Compiled(launch.name, target, launch.constants, place, options, text, complaint, stated)
+    return Compiled(launch.name, target, launch.constants, _types_of(launch), place, options, text, complaint, stated)
+
+
+def _types_of(launch: Launch) -> dict[str, str]:
+    """Of a descriptor without its layout, which follows from the rest; `i32:16` is a number that 16 divides."""
+    divisible = {launch.function.arg_names[place[0]] for place, known in launch.source.attrs.items() if known}
+    types = {
+        name: str(kind).removeprefix("tensordesc<").partition(",NVMM")[0]
+        for name, kind in launch.source.signature.items()
+        if name not in launch.constants
+    }
+    return {name: f"{kind}:16" if name in divisible else kind for name, kind in types.items()}
 
 
 def titles(kernels: Sequence[Compiled]) -> list[str]:
     """`matmul for sm_90 (BLOCK_M = 64, num_warps = 8)` of each: what tells the forms of one kernel apart."""
     forms: dict[str, list[dict[str, str]]] = {}
     for each in kernels:
-        shown = {name: str(value) for name, value in {**each.constants, **each.options}.items()}
+        shown = {name: str(value) for name, value in {**each.types, **each.constants, **each.options}.items()}
         forms.setdefault(each.name, []).append(shown)
     found: list[str] = []
     places = dict.fromkeys(forms, 0)
