@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -319,3 +320,37 @@ def test_a_deadline_passes() -> None:
     half = Deadline.after(1000).halfway()
     assert half.seconds == 1000
     assert half.at < Deadline.after(600).at
+
+
+# Ctrl-C ---------------------------------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_ends_a_check_with_what_is_known(
+    tileas: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The signal comes when the loop turns for the 100th time; without it there is no limit."""
+    asked = iter(range(100, -1, -1))
+    passed = Deadline.has_passed
+
+    def interrupted(self: Deadline) -> bool:
+        if next(asked, 1) == 0:
+            signal.raise_signal(signal.SIGINT)
+        return passed(self)
+
+    monkeypatch.setattr(Deadline, "has_passed", interrupted)
+    before = signal.getsignal(signal.SIGINT)
+    status, out, err = tileas("check", GROWING, "--timeout", "none")
+    assert status == 130
+    assert "after Ctrl-C; let it run" in out
+    assert "ended by Ctrl-C: what is not said above was not checked" in err
+    assert signal.getsignal(signal.SIGINT) is before
+    assert not Deadline.after(1000).has_passed()
+
+
+def test_the_second_ctrl_c_is_as_ever() -> None:
+    with deadline.ended_by_interrupt():
+        signal.raise_signal(signal.SIGINT)
+        assert NO_DEADLINE.has_passed()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert not NO_DEADLINE.has_passed()

@@ -239,7 +239,7 @@ def look_for_over_waits(case: Case, counts: Sequence[int], is_safe: JudgeOfProgr
         case.report.absorb(Outcome(warnings=[found]))
     deadline = case.subject.deadline
     if case.waits and deadline.has_passed():
-        search = f"the search for waits that could be weaker, after {deadline}; give it more by {deadline.option}"
+        search = f"the search for waits that could be weaker, after {deadline}; {deadline.way_out}"
         case.report.absorb(Outcome(cut_short=[f"@{case.name}: {search}"]))
 
 

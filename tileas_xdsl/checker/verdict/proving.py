@@ -329,7 +329,7 @@ def _problem_with(case: Case, changed: WhatIf) -> Problem | None:
 
 
 def _stopped(deadline: Deadline, where: str = "") -> str:
-    return f"the proof was stopped after {deadline}{where}; give it more by {deadline.option}"
+    return f"the proof was stopped after {deadline}{where}; {deadline.way_out}"
 
 
 def _steer(

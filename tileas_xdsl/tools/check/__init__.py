@@ -20,7 +20,8 @@ completes, as hardware does. Without `--may-alias` every array is one of its own
 persistent loop computes N programs; without it their number is one more argument that bounds loops. Without
 `--function` every public function with a body is checked.
 
-While standard error is a terminal, a check that takes more than two seconds shows there which call it is at.
+While standard error is a terminal, a check that takes more than two seconds shows there which call it is at. Ctrl-C
+ends it with what is known by then, and exit status 130.
 
 A file that ends in `.ptx`, or begins with `.version`, is PTX. What a launch says stands in a JSON of the same name
 beside it, as `tileas compile` or Triton writes it, or in `--launch`, `--block`, `--cluster`, `--shared` and
@@ -63,7 +64,8 @@ from xdsl.dialects.builtin import ModuleOp
 from tileas_xdsl.checker.verdict.checking import MOST_COMBINATIONS, TIMEOUT, check
 from tileas_xdsl.checker.verdict.mistakes import SourceEdit
 from tileas_xdsl.checker.verdict.report import GRAVEST, Report, Verdict
-from tileas_xdsl.tools.errors import InputError
+from tileas_xdsl.machine.core.deadline import INTERRUPTION, ended_by_interrupt
+from tileas_xdsl.tools.errors import INTERRUPTED, InputError
 from tileas_xdsl.tools.machine_input import (
     Input,
     add_capture,
@@ -167,22 +169,34 @@ def _check(files: Sequence[str], arguments: argparse.Namespace) -> int:
     verdicts: list[Verdict] = []
     data: list[dict[str, Any]] = []
     complaints: list[InputError] = []
-    for file in files:
-        with _collected(complaints, stops=len(files) == 1):
-            given = read_kernels(
-                file, arguments.dump_stage, allow_unregistered=bool(arguments.assume_pure), arguments=arguments
-            )
-            for each in given:
-                with _collected(complaints, stops=len(given) == len(files) == 1):
-                    report = _report(each, arguments, counts, fixed, aliases)
-                    verdicts.append(report.verdict)
-                    data.append({"file": each.source.name, **_title_of(each), **report.as_data()})
-                    if arguments.format == "text":
-                        is_one = len(given) == len(files) == 1
-                        _print(report, each, is_one=is_one, all_findings=arguments.all)
-    if arguments.format == "json":
-        print_json(data[0] if len(data) == 1 else data)
-    return _status(verdicts, complaints)
+    with ended_by_interrupt() as interruption:
+        for file in files:
+            with _collected(complaints, stops=len(files) == 1):
+                given = read_kernels(
+                    file, arguments.dump_stage, allow_unregistered=bool(arguments.assume_pure), arguments=arguments
+                )
+                for each in given:
+                    if interruption.wanted:
+                        break
+                    with _collected(complaints, stops=len(given) == len(files) == 1):
+                        report = _report(each, arguments, counts, fixed, aliases)
+                        verdicts.append(report.verdict)
+                        data.append({"file": each.source.name, **_title_of(each), **report.as_data()})
+                        if arguments.format == "text":
+                            is_one = len(given) == len(files) == 1
+                            _print(report, each, is_one=is_one, all_findings=arguments.all)
+            if interruption.wanted:
+                break
+        if arguments.format == "json":
+            print_json(data[0] if len(data) == 1 else data)
+        return _interrupted() if interruption.wanted else _status(verdicts, complaints)
+
+
+def _interrupted() -> int:
+    """Say that what was not printed is not known. The exit status after Ctrl-C."""
+    sys.stdout.flush()
+    print("error: ended by Ctrl-C: what is not said above was not checked", file=sys.stderr)
+    return INTERRUPTED
 
 
 def _print(report: Report, given: Input, *, is_one: bool, all_findings: bool) -> None:
@@ -244,7 +258,7 @@ def _report(
     }
     with machine_errors(given.source), progress() as tell:
         report = check(given.module, **settings, tell=tell)
-        if report.findings and not arguments.no_edit:
+        if report.findings and not arguments.no_edit and not INTERRUPTION.wanted:
             report.edit = _edit(given, report, settings)
         return report
 
