@@ -159,8 +159,19 @@ def test_json_holds_everything(run: Run) -> None:
         "findings": [],
         "differences": {},
         "open": [],
+        "warnings": [],
     }
     assert data["arrays"]["src"] == {"type": "float32", "shape": [8, 4], "data": IOTA.tolist()}
+
+
+@pytest.mark.parametrize(("turns", "misses"), [(2, False), (3, True)])
+def test_a_tile_outside_of_its_array_is_warned_of(turns: int, misses: bool, run: Run) -> None:
+    """A tile that sticks out is padded, as at the edge of a matrix; one that lies outside is seldom meant."""
+    arrays = ("--arg", "a=128x100:iota", "--arg", "b=192x128:iota", "--arg", "c=128x128:zeros")
+    status, out, _ = run(ROOT / "examples" / "gemm_loop.mlir", "--arg", f"n={turns}", *arrays)
+    assert status == RAN
+    said = "'nv_tileaa.tiled_load' takes a tile that lies outside of a (128x100) (main, iteration 2)"
+    assert (said in out) == misses
 
 
 def test_json_of_a_race_has_the_findings(run: Run) -> None:

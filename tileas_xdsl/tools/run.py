@@ -6,7 +6,8 @@ input or an argument is wrong. 3: the time was up; then it says where the agents
 with status 0, all of them or none.
 
 `--expect` compares exactly unless a tolerance is given; two NaNs are equal. Where anything differs, nothing is written.
-A failed run prints no arrays. What the order of the agents decides is named: another order may give other numbers.
+A failed run prints no arrays. What the order of the agents decides is named: another order may give other numbers. An
+op that takes a tile outside of its array is named, too: a shape or a trip count may be wrong.
 
 In `.npy` files bf16 and fp8 are raw bytes: numpy's format has no name for them. `--may-alias A,B` lets both begin at
 the same byte.
@@ -37,8 +38,10 @@ from tileas_xdsl.checker.verdict.report import Finding
 from tileas_xdsl.checker.witnesses.investigator import Investigator
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.arguments import ArgumentError, argument_at, argument_names, find_function
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.deadline import TimeUpError
 from tileas_xdsl.machine.core.execution import Machine
+from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.violations import Party
 from tileas_xdsl.machine.running import ORDERS
 from tileas_xdsl.machine.running import run as run_on_machine
@@ -98,6 +101,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=["text", "json"], default="text", help="text (the default) or json")
 
 
+class Watcher(Investigator):
+    """Explains mistakes, and notes what a run does outside of its arrays, where that is allowed."""
+
+    def __init__(self) -> None:
+        self.beyond: dict[Operation, str] = {}
+        """An op -> which array its tile does not reach, and when it did not for the first time."""
+
+    def outside(self, agent: Agent, op: Operation, array: MemoryObject) -> None:
+        extents = "x".join(map(str, array.shape))
+        party = Party(op, agent.name, agent.iteration, f"takes a tile that lies outside of {array.name} ({extents})")
+        self.beyond.setdefault(op, str(party))
+
+
 @dataclass(frozen=True)
 class Run:
     """The outcome of a run, and how it differs from what was expected."""
@@ -116,6 +132,8 @@ class Run:
     """Where its agents stood then."""
     left_open: tuple[str, ...] = ()
     """What another order of the agents may decide otherwise, and the numbers with it."""
+    beyond: tuple[str, ...] = ()
+    """The ops that were about tiles outside of their arrays, and when."""
 
     @property
     def status(self) -> int:
@@ -213,7 +231,7 @@ def _run(
 
     Raises `ArgumentError` for a name in `named` that is no array here, what the machine raises for what it cannot run.
     """
-    name = _name_of(function)
+    name, watcher = _name_of(function), Watcher()
     outcome = run_on_machine(
         given.module,
         name,
@@ -224,7 +242,7 @@ def _run(
         target=target,
         threads=arguments.threads,
         programs=arguments.programs,
-        observer=Investigator(),
+        observer=watcher,
         timeout=arguments.timeout,
     )
     stopped = outcome.out_of_time
@@ -241,7 +259,8 @@ def _run(
                 raise ArgumentError(f"'{wanted}' is no array here; there are: {', '.join(arrays) or 'none'}")
             if expectation is not None:
                 differences[wanted] = expectation.difference(arrays[wanted])
-    return Run(name, arrays, findings, differences, times, left_open=tuple(outcome.machine.left_open))
+    left_open, beyond = tuple(outcome.machine.left_open), tuple(watcher.beyond.values())
+    return Run(name, arrays, findings, differences, times, left_open=left_open, beyond=beyond)
 
 
 def _standing(machine: Machine) -> tuple[str, ...]:
@@ -277,6 +296,7 @@ def _as_lines(done: Run, source: Source) -> list[Line]:
     if done.times is not None:
         lines += [[], *timing_lines(done.times), []]
     lines += [[("stands: ", LABEL), (text, "")] for text in done.standing]
+    lines += [[("warning: ", LABEL), (f"{text}; do shapes and trip counts fit?", "")] for text in done.beyond]
     lines += [[("open: ", LABEL), (f"{text}; another order may give other numbers", "")] for text in done.left_open]
     return [*lines, [(done.verdict, "bold green" if done.status == RAN else "bold red")]]
 
@@ -303,6 +323,7 @@ def _as_data(done: Run, arguments: argparse.Namespace) -> dict[str, Any]:
         "findings": [finding.as_data() for finding in done.findings],
         "differences": done.differences,
         "open": list(done.left_open),
+        "warnings": list(done.beyond),
         **({"stands": list(done.standing)} if done.out_of_time is not None else {}),
         **({"time": done.times.as_data()} if done.times is not None else {}),
     }

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent, Step
     from tileas_xdsl.machine.core.execution import Machine
     from tileas_xdsl.machine.core.happens_before import Access, AccessHistory, Mind
+    from tileas_xdsl.machine.core.memory import MemoryObject
     from tileas_xdsl.machine.core.values import ElementType
     from tileas_xdsl.machine.core.violations import Evidence, Violation
 
@@ -76,6 +77,9 @@ class Observer:
 
     def count(self, in_flight: int) -> None:
         """An agent waits until at most the youngest `in_flight` groups of a queue are unfinished."""
+
+    def outside(self, agent: Agent, op: Operation, array: MemoryObject) -> None:
+        """`op` is about a tile that lies outside of `array` altogether: it reads its padding, or writes nothing."""
 
     def stopped(self, machine: Machine) -> bool:
         """An agent has paused. Returns whether it paused for the observer and may go on."""

@@ -79,7 +79,10 @@ def pieces_at(
         return [_behind_pointer(op, base, place, tile)]
     window = _window(agent, op, base, place, tile, reads=reads)
     _check_bounds(agent, op, window, place, tile)
-    return window.pieces()
+    pieces = window.pieces()
+    if not pieces:
+        agent.observer.outside(agent, op, window.of.array.base)
+    return pieces
 
 
 def _behind_pointer(op: Operation, pointer: Pointer, place: Place, tile: Attribute) -> Piece:
