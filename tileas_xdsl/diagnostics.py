@@ -49,6 +49,14 @@ class Error(Exception):
     """What is raised where a program, an argument, an option or this machine does not allow what was asked for."""
 
 
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'num_stages'?`, with the nearest of the names that are `known`; nothing where none is near."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, list(known), n=1)
+    return f"; did you mean '{near[0]}'?" if near else ""
+
+
 class Severity(IntEnum):
     """The severity of a diagnostic. A remark and an error have the numbers of TileAS's diagnostic engine."""
 

@@ -347,6 +347,21 @@ def test_an_unknown_subcommand_and_an_unknown_option_are_usage_errors(capsys: py
         assert "error:" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "guess"),
+    [
+        (["chek", "x.mlir"], "there is no subcommand 'chek'; did you mean 'check'?"),
+        (["check", "x.mlir", "--asume", "n >= 1"], "--asume n >= 1; did you mean '--assume'?"),
+        (["check", "x.mlir", "--trip-count=4"], "--trip-count=4; did you mean '--trip-counts'?"),
+    ],
+)
+def test_what_is_misspelt_gets_a_guess(arguments: list[str], guess: str, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as ended:
+        command.main(arguments)
+    assert ended.value.code == 2
+    assert guess in capsys.readouterr().err
+
+
 def test_every_subcommand_has_its_module():
     for name in command.SUBCOMMANDS:
         words = {"tune": ["x", "--space", "num-stages=2"], "new": ["op", "x"]}.get(name, ["x"])

@@ -97,7 +97,12 @@ WRONG = {
     "there is neither a type nor a value for the argument 'MISTAKE'": (None, {}),
     "'sm90' is no target; write one of sm_80, ": (None, {"constexprs": {"MISTAKE": 0}, "target": "sm90"}),
     "'sm_91' is no target; write one of sm_80, ": (None, {"constexprs": {"MISTAKE": 0}, "target": "sm_91"}),
-    "Triton has no option 'warps'; there are: ": (None, {"constexprs": {"MISTAKE": 0}, "warps": 4}),
+    "Triton has no option 'pipeline'; there are: ": (None, {"constexprs": {"MISTAKE": 0}, "pipeline": 4}),
+    "Triton has no option 'num_stage'; did you mean 'num_stages'?": (
+        None,
+        {"constexprs": {"MISTAKE": 0}, "num_stage": 4},
+    ),
+    "there is no argument 'MISTAK'; did you mean 'MISTAKE'?": (None, {"constexprs": {"MISTAK": 0}}),
     "'n' is said to be 'i32:8': a type has ':16', ':1'": (
         None,
         {"constexprs": {"MISTAKE": 0}, "signature": {**SIGNATURES["fenced_stores"], "n": "i32:8"}},

@@ -10,7 +10,6 @@ wrong, or a pass refused it; then the page shows the stages up to there.
 from __future__ import annotations
 
 import argparse
-import difflib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -25,7 +24,7 @@ from xdsl.utils.arg_spec import parse_pipeline
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.collector import seldom_collecting
 from tileas_xdsl.checker.verdict.report import Report, Verdict
-from tileas_xdsl.diagnostics import Diagnostic, op_name, recorded_diagnostics
+from tileas_xdsl.diagnostics import Diagnostic, did_you_mean, op_name, recorded_diagnostics
 from tileas_xdsl.machine.arguments import ArgumentError, find_function, numbers_of_block
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.pipelines import TileIRPass
@@ -145,9 +144,8 @@ def passes_of(spec: str) -> list[tuple[str, ModulePass]]:
     specs = list(parse_pipeline(spec))
     for wanted in specs:
         if wanted.name not in known:
-            near = difflib.get_close_matches(wanted.name, known, n=1)
-            way_out = f"did you mean '{near[0]}'?" if near else "tileas passes --all lists them"
-            raise InputError([f"error: -p: there is no pass '{wanted.name}'; {way_out}"])
+            guess = did_you_mean(wanted.name, known) or "; tileas passes --all lists them"
+            raise InputError([f"error: -p: there is no pass '{wanted.name}'{guess}"])
     passes: list[tuple[str, ModulePass]] = []
     for wanted in specs:
         try:

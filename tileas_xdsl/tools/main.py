@@ -35,11 +35,13 @@ import argparse
 import atexit
 import gc
 import os
+import re
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
+from typing import NoReturn
 
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "cache": ("kernel.cache", "show where compiled kernels are kept, or remove them"),
@@ -68,7 +70,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _open_what_is_closed()
     given = sys.argv[1:] if arguments is None else list(arguments)
     chosen = next((argument for argument in given if not argument.startswith("-")), None)
-    _keep_everything_at_exit()
+    if chosen is not None and chosen not in SUBCOMMANDS:
+        _refuse_subcommand(chosen)
+    if arguments is None:
+        _keep_everything_at_exit()
     try:
         if arguments is None and chosen in SUBCOMMANDS:
             from tileas_xdsl.tools.start import hasten
@@ -80,7 +85,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from tileas_xdsl.tools.errors import INTERRUPTED
 
         return INTERRUPTED
-    parsed = parser.parse_args(given)
+    parsed, unknown = parser.parse_known_args(given)
+    if unknown:
+        parsed.parser.error(f"unrecognized arguments: {' '.join(unknown)}{_meant(parsed.parser, unknown)}")
     if parsed.subcommand is None and not parsed.version:
         parser.print_help(sys.stderr)
         return 2
@@ -111,9 +118,15 @@ def without_collector() -> Generator[None]:
 def _keep_everything_at_exit() -> None:
     """
     Nor shall it look for cycles when the process ends, and its memory goes back at once. Triton, where a file asked for
-    it, counts the objects that are left, and lists them.
+    it, counts the objects that are left, and lists them: what it says then is not for the user of this command.
     """
-    atexit.register(lambda: None if "triton" in sys.modules else gc.freeze())
+    atexit.register(lambda: _say_no_more() if "triton" in sys.modules else gc.freeze())
+
+
+def _say_no_more() -> None:
+    """Close standard error for what is written after all of Python has ended."""
+    sys.stderr.flush()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def _open_what_is_closed() -> None:
@@ -133,6 +146,7 @@ def build_parser(chosen: str | None) -> argparse.ArgumentParser:
         description="Read, run, check and prototype asynchronous tile pipelines.",
         epilog="Stock xdsl-opt runs our passes, too: xdsl-opt FILE -p PASS,PASS{option=value}.",
     )
+    parser.set_defaults(parser=parser)
     parser.add_argument("--version", action="store_true", help="say which versions these are, and exit")
     subparsers = parser.add_subparsers(dest="subcommand", metavar="SUBCOMMAND", title="subcommands")
     for name, (module_name, summary) in SUBCOMMANDS.items():
@@ -141,8 +155,25 @@ def build_parser(chosen: str | None) -> argparse.ArgumentParser:
         if name == chosen:
             module = import_module(f"tileas_xdsl.tools.{module_name}")
             module.add_arguments(subparser)
-            subparser.set_defaults(run=module.run)
+            subparser.set_defaults(run=module.run, parser=subparser)
     return parser
+
+
+def _refuse_subcommand(name: str) -> NoReturn:
+    """End with the error of an argument that is wrong, and with the subcommand that may have been meant."""
+    from tileas_xdsl.diagnostics import did_you_mean
+
+    guess = did_you_mean(name, SUBCOMMANDS) or f"; there are: {', '.join(SUBCOMMANDS)}"
+    print(f"error: there is no subcommand '{name}'{guess}", file=sys.stderr)
+    sys.exit(2)
+
+
+def _meant(parser: argparse.ArgumentParser, unknown: Sequence[str]) -> str:
+    """The option that the first of the `unknown` arguments may have been meant to be."""
+    from tileas_xdsl.diagnostics import did_you_mean
+
+    options = re.findall(r"--[\w-]+", parser.format_usage())
+    return did_you_mean(unknown[0].partition("=")[0], dict.fromkeys(options))
 
 
 def _print_version() -> int:

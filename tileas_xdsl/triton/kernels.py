@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, cast
 
 from tileas_xdsl.checker.verdict.checking import CheckOptions
+from tileas_xdsl.diagnostics import did_you_mean
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.python import DEFAULT
 from tileas_xdsl.triton.compiling import compiled, need_triton, place_of_kernel, target_named
@@ -98,7 +99,8 @@ def _constant(function: Any, name: str, parameter: Any, constexprs: Mapping[str,
 def _must_be_known(function: Any, names: list[str], given: list[str]) -> None:
     for name in given:
         if name not in names:
-            raise _wrong(function, f"there is no argument '{name}'; there are: {', '.join(names)}")
+            guess = did_you_mean(name, names) or f"; there are: {', '.join(names)}"
+            raise _wrong(function, f"there is no argument '{name}'{guess}")
 
 
 def _must_be_options(function: Any, device: Any, options: Mapping[str, Any]) -> None:
@@ -106,10 +108,11 @@ def _must_be_options(function: Any, device: Any, options: Mapping[str, Any]) -> 
 
     backend = cast("Any", make_backend(device))
     with driver_for(device, "options"):
-        known = sorted(vars(cast("object", backend.parse_options({}))))
+        known = sorted([*vars(cast("object", backend.parse_options({}))), *CheckOptions.__annotations__])
     for name in options:
         if name not in known:
-            raise _wrong(function, f"Triton has no option '{name}'; there are: {', '.join(known)}")
+            guess = did_you_mean(name, known) or f"; there are: {', '.join(known)}"
+            raise _wrong(function, f"Triton has no option '{name}'{guess}")
 
 
 def _wrong(function: Any, complaint: str) -> InputError:
