@@ -6,8 +6,7 @@ import pytest
 
 from tileas_xdsl.analysis.dependence import Placement
 from tileas_xdsl.scheduling.async_pipeline.groups import cut_groups
-from tileas_xdsl.scheduling.async_pipeline.model import AsyncPipeline, Need
-from tileas_xdsl.scheduling.async_pipeline.versions import Meeting, version_count
+from tileas_xdsl.scheduling.async_pipeline.model import AsyncPipeline, Meeting, Need, version_count
 from tileas_xdsl.scheduling.async_pipeline.waits import CountedWait, plan_waits, undrained_queues
 from tileas_xdsl.scheduling.timetable import Section, TimeSlot
 

@@ -37,7 +37,7 @@ from tileas_xdsl.analysis.overwritten import first_uncovered_read
 from tileas_xdsl.analysis.static_views import as_view, strided, strides_of, type_of_view, uses_by_any_name
 from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.async_queue_annotations import Annotations
-from tileas_xdsl.scheduling.async_pipeline.versions import Meeting, version_count
+from tileas_xdsl.scheduling.async_pipeline.model import Meeting, version_count
 from tileas_xdsl.transforms.queues.inject_software_pipeline.components import DoubleBuffer, LoopBody, placements_of
 
 INDEXED = (memref.LoadOp, memref.StoreOp, memref.AtomicRMWOp, vector.LoadOp, vector.StoreOp)

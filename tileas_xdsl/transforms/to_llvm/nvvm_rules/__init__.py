@@ -33,14 +33,13 @@ from tileas_xdsl.transforms.to_llvm.nvvm_rules import (
     products,
     tensor_memory,
     threads,
-    warp_matrices,
 )
 from tileas_xdsl.transforms.to_llvm.nvvm_rules.accumulators import tie_accumulators
 from tileas_xdsl.transforms.to_llvm.nvvm_rules.approximations import is_approximate
 from tileas_xdsl.transforms.to_llvm.nvvm_rules.emitting import REFUSALS, RULES, Emitter
 from tileas_xdsl.transforms.to_llvm.nvvm_rules.tensor_memory import tie_loads
 
-FAMILIES = (approximations, barriers, copies, mbarriers, products, tensor_memory, threads, warp_matrices)
+FAMILIES = (approximations, barriers, copies, mbarriers, products, tensor_memory, threads)
 """The modules whose rules are registered when they are imported."""
 
 

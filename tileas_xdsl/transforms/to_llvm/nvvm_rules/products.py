@@ -1,5 +1,5 @@
 """
-Matrix products of a warpgroup (`wgmma`), and their order.
+Matrix products: of a warpgroup (`wgmma`), with their order, and of a warp (`ldmatrix`, `stmatrix`, `mma.sync`).
 
 Waits for `wgmma` take and return the accumulators that are used behind them, as tied operands of inline PTX; also those
 that are still being filled, to which nothing is done. The intrinsic names no registers, so that LLVM may compute with
@@ -9,6 +9,7 @@ them before the wait; behind MLIR's translation it may.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, cast
 
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import IntegerAttr, f32, i32, i64
@@ -19,15 +20,51 @@ from tileas_xdsl.dialects.nvvm import wgmma
 from tileas_xdsl.dialects.nvvm.matrix_attributes import (
     MMAIntOverflow,
     MMALayout,
+    MMAType,
     WGMMAScaleIn,
     WGMMAScaleOut,
     WGMMAType,
 )
+from tileas_xdsl.dialects.nvvm.warp_matrix import HALVES, INTEGERS, LdMatrixOp, MmaSyncOp, StMatrixOp
 from tileas_xdsl.transforms.to_llvm.nvvm_rules.emitting import Emitter, refusal, rule
+
+
+def _moved(op: LdMatrixOp | StMatrixOp, count: int) -> str:
+    trans = ".trans" if op.layout.data is MMALayout.COL else ""
+    return f"matrix.sync.aligned.m8n8.x{count}{trans}.b16.p3"
+
+
+@rule(LdMatrixOp)
+def _load(op: LdMatrixOp, emit: Emitter) -> Any:
+    return emit.call(f"ld{_moved(op, op.num.value.data)}", [op.ptr], op.res.type)
+
+
+@rule(StMatrixOp)
+def _store(op: StMatrixOp, emit: Emitter) -> None:
+    emit.call(f"st{_moved(op, len(op.sources))}", [op.ptr, *op.sources])
+
+
+@rule(MmaSyncOp)
+def _multiply(op: MmaSyncOp, emit: Emitter) -> Any:
+    m, n, k = op.extents
+    words = [f"mma.m{m}n{n}k{k}.row.col", *_types(op)]
+    return emit.call(".".join(words), op.operands, op.res.type)
+
+
+def _types(op: MmaSyncOp) -> list[str]:
+    """The types that are part of the intrinsic's name: those of the sums for f16, else those of the factors."""
+    a, b = op.type_a.data, op.type_b.data
+    if a is MMAType.F16:
+        result = cast(LLVMStructType, op.res.type).types.data[0]
+        return ["f16" if kind == HALVES else "f32" for kind in (result, op.c[0].type)]
+    saturates = op.overflow is not None and op.overflow.data is MMAIntOverflow.SATFINITE
+    words = ["satfinite"] if a in INTEGERS and saturates else []
+    return [*words, a.value] if a is b else [*words, a.value, b.value]
+
 
 TRANSPOSABLE = (WGMMAType.F16, WGMMAType.BF16)
 """Types whose operands may lie in shared memory either way."""
-INTEGERS = (WGMMAType.S8, WGMMAType.U8, WGMMAType.B1)
+WARPGROUP_INTEGERS = (WGMMAType.S8, WGMMAType.U8, WGMMAType.B1)
 """Types whose operands cannot be negated."""
 
 
@@ -113,7 +150,7 @@ def _instruction(op: wgmma.WgmmaMmaAsyncOp, registers: int, descriptors: tuple[_
         for number, (name, each) in enumerate(zip("ab", descriptors, strict=True))
     )
     words = [f"{{{accumulator}}}", left, right, "p"]
-    if a not in INTEGERS:
+    if a not in WARPGROUP_INTEGERS:
         words += ["-1" if scale.data is WGMMAScaleIn.NEG else "1" for scale in (op.scale_a, op.scale_b)]
     if a in TRANSPOSABLE:
         words += [str(int(op.layout_a.data is MMALayout.COL)), str(int(op.layout_b.data is MMALayout.ROW))]
