@@ -14,6 +14,7 @@ shared memory); the barrier is an estimate.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tileas_xdsl.layouts.distributed import BLOCK, LANE, REGISTER
 from tileas_xdsl.layouts.errors import LayoutError
@@ -67,6 +68,7 @@ class LayoutPlan:
         return f"by {self.exchange.shuffles} shuffles a warp"
 
 
+@lru_cache(maxsize=1024)
 def plans(
     source: LinearLayout, target: LinearLayout, element_bits: int, abilities: Abilities
 ) -> tuple[LayoutPlan, ...]:

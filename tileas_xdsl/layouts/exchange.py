@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from operator import eq
 
 from tileas_xdsl.layouts import f2
@@ -117,6 +117,7 @@ class ExchangeStep:
         return images if all(map(eq, table, expected)) else None
 
 
+@lru_cache(maxsize=1024)
 def exchange(source: LinearLayout, target: LinearLayout, element_bits: int, word_bits: int = SHUFFLE_BITS) -> Exchange:
     """
     The conversion from `source` to `target` by words of at most `word_bits`, with the fewest shuffles. Where the source

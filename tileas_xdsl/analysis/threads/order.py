@@ -219,6 +219,7 @@ class _Facts:
         """In front of which op a product is waited for besides."""
         self.meeting: Mapping[Operation, int] = {}
         """In front of which op only so many neighbouring warps meet."""
+        self._passed: dict[tuple[Access, Operation], Access] = {}
         accesses = Accesses(function)
         self.rings = accesses.rings
         self.arrivals = frozenset(self.rings.meetings.values())
@@ -231,6 +232,14 @@ class _Facts:
         for access in (access for found in self.accesses.values() for access in found):
             if access.proxy is Proxy.ASYNC and isinstance(access.object, Slots):
                 self.engines.setdefault(access.object, []).append(access)
+
+    def passed(self, access: Access, barrier: Operation) -> Access:
+        """An access whose threads have passed a barrier since: the same one in each walk."""
+        if _stays(access) or access.barrier is barrier:
+            return access
+        if (access, barrier) not in self._passed:
+            self._passed[access, barrier] = replace(access, barrier=barrier)
+        return self._passed[access, barrier]
 
     def first(self, met: Mapping[Operation, Sequence[Reason]]) -> Reason | None:
         """The first that is open; None where nothing is."""
@@ -315,8 +324,7 @@ class _Walk(FlowClient[_State]):
         """
         pending = frozenset(access for access in state.pending if access.under_way)
         left = (access for access in state.unfenced if not (access.fenced and self.facts.fills_at_home(access)))
-        passed = (access if _stays(access) else replace(access, barrier=op) for access in left)
-        return _State(pending, frozenset(passed))
+        return _State(pending, frozenset(self.facts.passed(access, op) for access in left))
 
     def _note(self, own: Access, state: _State) -> None:
         for earlier in state.pending:
