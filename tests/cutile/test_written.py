@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.cutile.exports import require_cutile
@@ -11,6 +13,7 @@ from tests.support.threads_and_tiles import lowered
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.readers.tile_ir import read, write
+from tileas_xdsl.tools.main import main
 from tileas_xdsl.tools.python.cutile import bytecode_of_kernel
 
 ORDERS = ("lazy", "random")
@@ -58,3 +61,12 @@ def test_a_check_proves_every_trip_count(case: Case) -> None:
 @pytest.mark.parametrize("name", ["gemm_transposed", "gemm_of_f4_bits", "butterflies", "linear_recurrence"])
 def test_threads_are_made_whose_values_stand_in_front_of_their_uses(name: str) -> None:
     lowered(str(converted(path_of(CASES[name]))), "sm_80 warp-specialize")
+
+
+@pytest.mark.parametrize("target", ["sm_90a", "sm_80"])
+def test_a_product_of_f64_is_refused_by_name(target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "f.ptx")
+    assert main(["compile", path_of(CASES["gemm_f64"]), "--target", target, "--no-check", "-o", out]) != 0
+    told = capsys.readouterr().err
+    assert "'nv_tileaa.dot' op multiplies numbers of f64, which is not compiled yet" in told
+    assert "products.py:" in told

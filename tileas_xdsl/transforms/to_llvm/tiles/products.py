@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntegerType, i8, i32
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, IntegerType, i8, i32
 from xdsl.ir import Attribute, SSAValue
 
 from tileas_xdsl.analysis.threads.products import is_of_warpgroup
@@ -62,6 +62,11 @@ def _no_instruction(op: DotOp) -> tuple[str, str] | None:
         return no_instruction(op)
     tiles = [tile_of(value.type) for value in (op.a, op.b, op.c)]
     forms = [form_of(value.type) for value in (op.a, op.b, op.c)]
+    if any(tile is not None and isinstance(tile.element, Float64Type) for tile in tiles):
+        return (
+            "multiplies numbers of f64, which is not compiled yet",
+            "multiply in f32, or run the kernel on the machine",
+        )
     if op.sfa is not None:
         return "has scale factors, which only products with sums in tensor memory take", TENSOR_MEMORY
     if len(tiles) != 3 or not all(tile is not None and tile.in_registers for tile in tiles):
