@@ -58,12 +58,22 @@ class HandleType(TypeAttribute, ABC):
     """
     A type whose values are waited for, or held, rather than computed with: tokens, groups, queues, barriers.
 
-    A type of ours inherits this; one of xDSL is registered (`HandleType.register`) beside the meanings of its dialect.
+    A type of ours inherits this; one of xDSL is named (`HandleType.holds_for`) beside the meanings of its dialect.
     The machine never leaves a handle unknown, since a wait for an unknown handle has no defined end.
     """
 
     ORDERS_NOTHING: ClassVar[bool] = False
     """Whether nobody waits for a value of the type, so that one is as good as another."""
+    OF_OTHERS: ClassVar[set[type[Attribute]]] = set()
+    """The types of xDSL that are handles."""
+
+    @staticmethod
+    def holds_for(kind: type[Attribute]) -> None:
+        """
+        Let `kind`, a type of xDSL, be a handle. Python's `abc` could register it, but a command that starts asks
+        `type` for instances (`tools.start.instances`).
+        """
+        HandleType.OF_OTHERS.add(kind)
 
 
 class AsyncOpInterface(Interface):

@@ -159,6 +159,18 @@ def made(kept: KeptCode) -> int:
     return names["made"](41)(None)
 
 
+def test_the_meanings_of_every_dialect_load_in_a_command() -> None:
+    """A program of the dialect `gpu` ended in an error while types answered for instances."""
+    script = (
+        "from importlib import import_module\nfrom pkgutil import walk_packages\n"
+        "from tileas_xdsl.tools.start import hasten\nhasten()\nfrom tileas_xdsl.machine import meanings\n"
+        "for module in walk_packages(meanings.__path__, 'tileas_xdsl.machine.meanings.'): import_module(module.name)\n"
+        "from xdsl.dialects.gpu import AsyncTokenType\nfrom tileas_xdsl.machine.core.handles import is_handle\n"
+        "assert is_handle(AsyncTokenType())"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=ROOT)
+
+
 def test_code_is_kept_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     file = tmp_path / "cache" / "code"

@@ -29,9 +29,9 @@ def is_handle(kind: Attribute) -> bool:
 
 @lru_cache
 def _are_handles(kinds: type[Attribute]) -> bool:
-    """Whether the types of this class are handles: those of xDSL are registered with the meanings of the dialect."""
+    """Whether the types of this class are handles: those of xDSL are named with the meanings of the dialect."""
     load_dialect(kinds.name.partition(".")[0])
-    return issubclass(kinds, HandleType)
+    return issubclass(kinds, HandleType) or kinds in HandleType.OF_OTHERS
 
 
 def unknown_results(op: Operation) -> tuple[Any, ...]:

@@ -38,7 +38,7 @@ from tileas_xdsl.machine.parts.thread_numbers import (
 )
 from tileas_xdsl.machine.tiles.numerics import view_of
 
-HandleType.register(gpu.AsyncTokenType)
+HandleType.holds_for(gpu.AsyncTokenType)
 
 terminators(gpu.ReturnOp, gpu.TerminatorOp, gpu.YieldOp)
 
