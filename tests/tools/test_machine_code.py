@@ -83,6 +83,8 @@ def test_one_agent_instead_of_several_is_not_passed_over(tmp_path: Path, capsys:
     assert compiled(source, "--target", "sm_90a", "--num-warps", "4", "-o", out) == 0
     reason = "1 agent: no division of the warps and registers of the multiprocessor holds its tiles"
     assert f"{source}:12:1: @gemm: {reason}\n" in capsys.readouterr().out
+    assert compiled(source, "--target", "sm_80", "--num-warps", "8", "-o", out) == 0
+    assert f"{source}:12:1: @gemm: {reason}\n" in capsys.readouterr().out
 
 
 def test_sums_that_no_thread_holds_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import BoolAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import BoolAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, TensorType, f32
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import PassFailedException
 
@@ -390,3 +390,10 @@ def test_registers_are_divided_among_agents() -> None:
     assert wide is not None
     assert (wide.warps, wide.registers) == ((4, 8), (40, 232))
     assert warp_partition([None, [], []], hands_over=True, width=16) is None
+
+
+def test_products_that_read_factors_from_registers_need_some_for_them() -> None:
+    """Of 384 threads each has 168: 128 for the sums and 40 for addresses, and none for what `mma.sync` multiplies."""
+    sums = TensorType(f32, [128, 256])
+    assert warp_partition([None, [sums]], hands_over=True, width=8) is not None
+    assert warp_partition([None, [sums]], hands_over=False, width=8) is None

@@ -26,6 +26,8 @@ PRODUCER_REGISTERS = 40
 """Of a thread that only starts transfers, as CUTLASS's warp-specialised kernels leave it."""
 WORKING_REGISTERS = 40
 """Of a thread for addresses and operands, beside the tiles that it keeps."""
+FRAGMENT_REGISTERS = 16
+"""Of a thread for the factors of `mma.sync`: those of two rows of instructions, one of which is being loaded."""
 CONSUMER_REGISTERS = 232
 """Of a thread that computes, where that many are left."""
 

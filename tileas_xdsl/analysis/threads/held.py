@@ -5,8 +5,9 @@ How many registers of each thread the tiles take that it cannot put down: the le
       %s = dot %a, %b, %nothing                     besides it the sum of a product that begins anew
     }
 
-What a loop hands on is in registers at each end of a turn, and a sum while its product adds to it. All else can be
-computed later, or a part at a time, so it is not counted. Sums in tensor memory take none.
+What a loop hands on is in registers at each end of a turn, and a sum while its product adds to it. So are the factors
+of `mma.sync`, some at a time; other products read them from shared memory. All else can be computed later, or a part at
+a time, so it is not counted. Sums in tensor memory take none.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from dataclasses import dataclass
 from xdsl.dialects import arith, scf
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from tileas_xdsl.analysis.threads.products import Product
+from tileas_xdsl.analysis.threads.products import Product, reads_shared_memory
 from tileas_xdsl.analysis.threads.tiles import REGISTER_BITS, tile_of
 from tileas_xdsl.dialects.nv_tileas.layout import form_of
 from tileas_xdsl.layouts.forms import Mma
+from tileas_xdsl.targets.warps import FRAGMENT_REGISTERS
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,9 @@ def _handed_on(loop: Operation | None) -> int:
 
 
 def _of_product(op: Product) -> int:
-    """The registers of a sum that begins anew: another one takes those of what it adds to."""
-    return registers_of(op.c.type) if isinstance(op.c.owner, arith.ConstantOp) else 0
+    """The registers of a sum that begins anew: another one takes those of what it adds to. And those of factors."""
+    factors = 0 if reads_shared_memory(op) else FRAGMENT_REGISTERS
+    return factors + (registers_of(op.c.type) if isinstance(op.c.owner, arith.ConstantOp) else 0)
 
 
 def _loop_around(op: Operation) -> Operation | None:

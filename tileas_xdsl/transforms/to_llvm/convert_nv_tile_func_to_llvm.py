@@ -34,7 +34,7 @@ from tileas_xdsl.dialects.nv_tileas.layout import layout_of
 from tileas_xdsl.dialects.tiles.functions import KernelFunction, TileFunction
 from tileas_xdsl.layouts.distributed import WARP, WARP_SIZE
 from tileas_xdsl.targets.chips import DEFAULT_NAME
-from tileas_xdsl.targets.warps import LEAST_REGISTERS, MOST_WARPS, REGISTERS, USABLE_REGISTERS, up_to_groups
+from tileas_xdsl.targets.warps import MOST_WARPS, REGISTERS, USABLE_REGISTERS, WORKING_REGISTERS, up_to_groups
 from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import BEFORE, undescribed
 from tileas_xdsl.transforms.to_llvm.tiles.values import LAYOUTS
 from tileas_xdsl.transforms.to_llvm.warps import (
@@ -153,7 +153,7 @@ def _refuse_tiles_without_registers(function: KernelFunction, teams: Mapping[Reg
     """Each thread keeps what loops hand on and products add to, beside its addresses and operands."""
     for held in held_in(function):
         team = teams[agent_of(held.op)]
-        if held.registers + LEAST_REGISTERS > team.registers:
+        if held.registers + WORKING_REGISTERS > team.registers:
             warps = f"{team.warps} warp{'s' * (team.warps > 1)}"
             words = f"keeps tiles in {held.registers} registers of each thread of {warps}, which has {team.registers}"
             refuse(held.op, words, team.with_room(held.registers))
@@ -174,7 +174,7 @@ class _Team:
         warps = 2 * self.warps
         while (block := up_to_groups(self.others + warps)) <= MOST_WARPS:
             share = min(REGISTERS // (block * WARP_SIZE * self.blocks), USABLE_REGISTERS)
-            if registers * self.warps // warps + LEAST_REGISTERS <= share:
+            if registers * self.warps // warps + WORKING_REGISTERS <= share:
                 return f"run the driver with num-warps={warps}, or use smaller tiles"
             warps *= 2
         return "use smaller tiles"

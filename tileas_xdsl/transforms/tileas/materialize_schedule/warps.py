@@ -16,6 +16,7 @@ from xdsl.ir import Attribute
 
 from tileas_xdsl.scheduling.op_times import memory_space, tile_bytes
 from tileas_xdsl.targets.warps import (
+    FRAGMENT_REGISTERS,
     MOST_WARPS,
     PRODUCER_REGISTERS,
     WARP,
@@ -55,7 +56,9 @@ def warp_partition(
     if block_warps(warps) > MOST_WARPS:
         return None
     computing = [types for types in kept if types is not None]
-    needed = [WORKING_REGISTERS + _registers_of(types, width * WARP) for types in computing]
+    # Where a target hands over no registers, its products read their factors from them.
+    working = WORKING_REGISTERS + (0 if hands_over else FRAGMENT_REGISTERS)
+    needed = [working + _registers_of(types, width * WARP) for types in computing]
     groups = block_warps(warps) // WARP_GROUP
     share = registers_each(groups, kept.count(None), hands_over=hands_over, blocks=blocks)
     if max(needed, default=0) > share:
