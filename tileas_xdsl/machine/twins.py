@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from enum import Enum
-from functools import partial
+from functools import cache, partial
 from operator import is_
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any, TypeVar
@@ -31,6 +31,7 @@ from tileas_xdsl.machine.core.threads.hardware import PerThread
 from tileas_xdsl.machine.core.values import ElementType, Unknown
 from tileas_xdsl.machine.core.violations import UndecidedError
 from tileas_xdsl.machine.core.what_if import WhatIf
+from tileas_xdsl.machine.tiles.pointers import Pointer
 
 ThingT = TypeVar("ThingT")
 
@@ -118,7 +119,9 @@ Copy = Callable[[Twins, Any], Any]
 Fill = Callable[[Twins, Any, Any], None]
 
 
+@cache
 def _way_to_copy(kind: type[Any]) -> Copy | None:
+    """How to copy instances of `kind`; None if they are shared. Raises `NoTwinError`."""
     if issubclass(kind, SHARED) or kind.__module__ == "typing":
         return None
     copy = WAYS.get(kind)
@@ -157,6 +160,11 @@ def _fill_slots(twins: Twins, shell: Any, original: Any, *, names: tuple[str, ..
         value = getattr(original, name, UNSET)
         if value is not UNSET:
             object.__setattr__(shell, name, value if value.__class__ in shared else twins.twin(value))
+
+
+def _copy_pointer(twins: Twins, original: Pointer) -> Pointer:
+    """Of what states hold there are most of these: an address for each thread. No two are ever told apart by name."""
+    return Pointer(twins.twin(original.base), original.offset, original.is_guess)
 
 
 def _copy_per_thread(twins: Twins, original: PerThread) -> PerThread:
@@ -277,5 +285,6 @@ WAYS: dict[type[Any], Copy] = {
     MethodType: _copy_method,
     partial: _copy_partial,
     PerThread: _copy_per_thread,
+    Pointer: _copy_pointer,
 }
 """How instances of just that class are copied; those of our other classes attribute by attribute."""

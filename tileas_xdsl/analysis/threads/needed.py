@@ -81,7 +81,8 @@ class _Search:
             if not self.roles.computes(op):
                 self.acting.append(op)
         self._need(list(self._roots()))
-        while stored := list(self._stored_for_reads()):
+        given = [result for op in self.acting if op.results and self.roles.reads(op) for result in op.results]
+        while stored := list(self._stored_for(given)):
             self._need(stored)
         late = self._late()
         left_out = [op for block in _blocks_in(self.region) for op in self._left_out(block, late)]
@@ -110,12 +111,9 @@ class _Search:
             if isinstance(owner, Operation) and self.roles.computes(owner):
                 values += self.roles.depends_on(owner)
 
-    def _stored_for_reads(self) -> Iterator[SSAValue]:
-        """Data that are not needed yet, of the width of a number that is needed and read from memory."""
-        given = (
-            result for op in self.acting for result in op.results if result in self.needed and self.roles.reads(op)
-        )
-        widths = {_bits(result.type) for result in given} - {None}
+    def _stored_for(self, given: Iterable[SSAValue]) -> Iterator[SSAValue]:
+        """Data that are not needed yet, of the width of a number that is needed, one of those `given` by memory."""
+        widths = {_bits(result.type) for result in given if result in self.needed} - {None}
         for data in self.data.values() if widths else ():
             yield from (value for value in data if value not in self.needed and _bits(value.type) in widths)
 

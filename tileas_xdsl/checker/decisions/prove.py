@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from math import lcm
 from typing import Any
 
@@ -96,7 +97,7 @@ class Problem:
     asks_for_faults: bool = True
     """Whether somebody will look for a wrong call where there is no proof: small counts are wanted then."""
 
-    @property
+    @cached_property
     def modulus(self) -> int:
         """After how many steps what remainders and masks say comes round, of numbers that loops hand on."""
         moving = handed_on_by_loops(self.body)

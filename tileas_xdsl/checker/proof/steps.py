@@ -28,7 +28,7 @@ from tileas_xdsl.machine.core.meaning import Kind, facts_of
 from tileas_xdsl.machine.core.memory import MemoryObject, View
 from tileas_xdsl.machine.core.moving_numbers import IrregularError, Moving, selected
 from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND, Tells, operands_called
-from tileas_xdsl.machine.core.threads.hardware import PerThread
+from tileas_xdsl.machine.core.threads.hardware import PerThread, of_threads
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.tiles.pointers import Pointer
 from tileas_xdsl.machine.tiles.tiled_views import TiledView
@@ -46,6 +46,7 @@ def positions_that_may_move(op: Operation) -> frozenset[int]:
 
 
 PLACES = (Pointer, View)
+INTEGERS = frozenset({int, bool})
 
 
 class Room(Protocol):
@@ -90,12 +91,15 @@ class Steps(ABC):
         if not lanes:
             self._compare(mine, others)
             return
-        if all(_are_alike(mine, other) for other in others):
+        if not all(_are_alike(mine, other) for other in others):
+            if self._compare_integers(mine, others, lanes):
+                return
+            for lane in range(lanes):
+                self._compare(in_lane(mine, lane), [in_lane(other, lane) for other in others])
+        elif _may_read_number(mine.step) and any(map(_leads_to_place, mine.operands)):
             # Nothing moves on in any thread. What is left to be noted is where numbers are read.
-            lanes = lanes if facts_of(mine.step.op).tells is Tells.CONTENTS else 0
-            others = []
-        for lane in range(lanes):
-            self._compare(in_lane(mine, lane), [in_lane(other, lane) for other in others])
+            for lane in range(lanes):
+                self._note_what_is_read(in_lane(mine, lane))
 
     def _compare(self, mine: TakenStep, others: list[TakenStep]) -> None:
         step = mine.step
@@ -114,13 +118,9 @@ class Steps(ABC):
 
     def _note_what_is_read(self, mine: TakenStep) -> None:
         op = mine.step.op
-        if (
-            mine.outcome is UNKNOWN
-            or mine.outcome is None
-            or facts_of(op).tells is not Tells.CONTENTS
-            or not _gives_number(mine.step)
-            or not any(map(_is_number, mine.outcomes))
-        ):
+        if mine.outcome is UNKNOWN or mine.outcome is None:
+            return
+        if not _may_read_number(mine.step) or not any(map(_is_number, mine.outcomes)):
             return
         for operand in mine.operands:
             place = operand.array if isinstance(operand, TiledView) else operand
@@ -155,6 +155,32 @@ class Steps(ABC):
         if found != rule(op, values):
             raise IrregularError(op, "does not move on evenly from turn to turn")
         self.check_moves(op, Moving(int(mine.outcome), found), step.results[0].type)
+
+    def _compare_integers(self, mine: TakenStep, others: list[TakenStep], lanes: int) -> bool:
+        """
+        The same at once for all threads of a step that computes one integer from integers in each of them. Returns
+        whether it is such a step.
+        """
+        step = mine.step
+        if step.kind is not Kind.PURE or len(step.results) != 1:
+            return False
+        rows = [_rows_of_integers(taken, lanes) for taken in (mine, *others)]
+        if not all(rows):
+            return False
+        for row, *theirs in dict.fromkeys(zip(*rows, strict=True)):
+            if all(each == row for each in theirs):
+                continue
+            rule = facts_of(step.op).moves
+            if rule is None:
+                raise IrregularError(step.op, "computes with numbers that change from turn to turn")
+            *moving, result = [
+                (value, tuple(each[number] - value for each in theirs)) for number, value in enumerate(row)
+            ]
+            values = [self.moving(step, number, *each) for number, each in enumerate(moving)]
+            if result[1] != rule(step.op, values):
+                raise IrregularError(step.op, "does not move on evenly from turn to turn")
+            self.check_moves(step.op, Moving(*result), step.results[0].type)
+        return True
 
     def _moving(self, step: Step, number: int, mine: TakenStep, others: list[TakenStep]) -> Moving:
         value = int(mine.operands[number])
@@ -207,6 +233,14 @@ def lanes_of(taken: TakenStep) -> int:
     values = (*taken.operands, *taken.outcomes)
     apart = (value.values for value in values if type(value) is PerThread)
     return max((len(each) for each in apart if each.count(UNKNOWN) < len(each)), default=0)
+
+
+def _rows_of_integers(taken: TakenStep, lanes: int) -> list[tuple[int, ...]]:
+    """Operands and result in each thread; nothing where some are no integers."""
+    columns = [of_threads(value, lanes) for value in (*taken.operands, taken.outcome)]
+    if any(not INTEGERS.issuperset(map(type, column)) for column in columns):
+        return []
+    return list(zip(*columns, strict=True))
 
 
 def in_lane(taken: TakenStep, lane: int) -> TakenStep:
@@ -278,6 +312,17 @@ def _differences(op: Operation, values: list[Any], rows: list[list[Any]]) -> dic
 
 def _gives_number(step: Step) -> bool:
     return any(isinstance(result.type, IntegerType | IndexType) for result in step.results)
+
+
+def _may_read_number(step: Step) -> bool:
+    """Whether it may find a number in memory."""
+    return _gives_number(step) and facts_of(step.op).tells is Tells.CONTENTS
+
+
+def _leads_to_place(value: Any) -> bool:
+    """Whether some thread finds a place in an operand."""
+    values = value.values if type(value) is PerThread else (value,)
+    return any(isinstance(each, (*PLACES, TiledView)) for each in values)
 
 
 def _differ_in_place(mine: TakenStep, others: list[TakenStep]) -> bool:

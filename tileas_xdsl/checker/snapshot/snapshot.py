@@ -227,6 +227,11 @@ class Drawing:
         self.shape.append("number")
         self.numbers.append(value)
 
+    def row(self, kind: str, values: Sequence[int]) -> None:
+        """Numbers that may move on, one for each thread."""
+        self.shape.append((kind, len(values)))
+        self.numbers += values
+
     def residue(self, name: SSAValue, value: object) -> None:
         """What of `value`, which is that of `name`, tells states apart."""
         if isinstance(value, int) and (demand := self.demands.get(name)) is not None:

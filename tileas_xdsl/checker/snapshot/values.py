@@ -11,7 +11,7 @@ from tileas_xdsl.machine.core.asynchronous_work import Touch
 from tileas_xdsl.machine.core.memory import MemoryObject, View
 from tileas_xdsl.machine.core.opaque_numbers import OpaqueNumber, SumOfIds, Turn, TurnsOverBlocks
 from tileas_xdsl.machine.core.threads.hardware import PerThread
-from tileas_xdsl.machine.core.values import ElementType
+from tileas_xdsl.machine.core.values import ElementType, Unknown
 from tileas_xdsl.machine.parts.copy_groups import CopyToken, GroupToken
 from tileas_xdsl.machine.parts.rings import SourceQueue
 from tileas_xdsl.machine.tiles.pointers import Pointer
@@ -71,8 +71,18 @@ def _pointer(drawing: Drawing, pointer: Pointer) -> None:
 
 @draws_value(PerThread)
 def _per_thread(drawing: Drawing, value: PerThread) -> None:
+    """Most have integers, addresses in one object, or nothing that is known."""
     drawing.literal(value.varies)
-    drawing.sequence(value.values)
+    kinds, first = set(map(type, value.values)), value.values[0]
+    if kinds == {int}:
+        drawing.row("integers", value.values)
+    elif kinds == {Pointer} and all(each.base is first.base and not each.is_guess for each in value.values):
+        drawing.thing(first.base)
+        drawing.row("addresses", [each.offset for each in value.values])
+    elif kinds == {Unknown}:
+        drawing.row("unknown", ())
+    else:
+        drawing.sequence(value.values)
 
 
 @draws_value(TiledView)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from itertools import product
 from math import inf
@@ -38,7 +39,13 @@ from tileas_xdsl.checker.verdict.loop_bounds import (
 )
 from tileas_xdsl.checker.verdict.over_waits import look_for_over_waits
 from tileas_xdsl.checker.verdict.preconditions import Numbers, Precondition, left_by, numbers_of, parse_preconditions
-from tileas_xdsl.checker.verdict.proving import check_every_trip_count, holds_with_open_loops, is_proved_at_once
+from tileas_xdsl.checker.verdict.proving import (
+    MOST_AT_ONCE,
+    check_every_trip_count,
+    goes_at_once_first,
+    holds_with_open_loops,
+    is_proved_at_once,
+)
 from tileas_xdsl.checker.verdict.report import Outcome, Report
 from tileas_xdsl.diagnostics import op_name, stated_assumptions
 from tileas_xdsl.machine.arguments import (
@@ -483,6 +490,8 @@ def _is_safe_as(case: Case, counts: tuple[int, ...], op: Operation, body: Region
 
 FIRST_COUNTS = 4
 """So many trip counts of each argument are executed before all at once are tried as a proof."""
+HALF = Fraction(1, 2)
+"""The part of the time that is left which that may take where many executions are left."""
 
 
 def _may_be_proved_early(case: Case, *, may_add_counts: bool) -> bool:
@@ -493,9 +502,11 @@ def _may_be_proved_early(case: Case, *, may_add_counts: bool) -> bool:
 def _spares_executions(case: Case) -> bool:
     """
     Whether an early proof would spare many executions: all combinations of several arguments, or of answers to the
-    tests of barriers.
+    tests of barriers; or, where nothing else asks for them, those of code for which that proof comes first anyway.
     """
-    return len(case.bounds) > 1 or case.asks
+    if len(case.bounds) > 1 or case.asks:
+        return True
+    return not (case.judges_waits and case.subject.judges_waits) and goes_at_once_first(case)
 
 
 def _is_proved_early(case: Case) -> bool:
@@ -503,7 +514,8 @@ def _is_proved_early(case: Case) -> bool:
     if case.is_open or case.left_out:
         return False
     subject = case.subject
-    case.subject = replace(subject, deadline=subject.deadline.halfway())
+    share = HALF if len(case.bounds) > 1 or case.asks else MOST_AT_ONCE
+    case.subject = replace(subject, deadline=subject.deadline.part(share))
     try:
         return is_proved_at_once(case)
     finally:

@@ -78,7 +78,7 @@ def _reason_against(case: Case, counts: Sequence[int]) -> str | None:
     from tileas_xdsl.checker.proof.induction import prove
     from tileas_xdsl.checker.proof.outcomes import NoProofError, WrongError
 
-    is_first = _goes_at_once_first(case)
+    is_first = goes_at_once_first(case)
     if is_first and (not reason_against_all_at_once(case, MOST_AT_ONCE) or case.is_open):
         return None
     try:
@@ -99,7 +99,7 @@ MOST_AT_ONCE = Fraction(3, 4)
 """The part of the time that is left which a proof of all loop counts at once may take where an induction follows."""
 
 
-def _goes_at_once_first(case: Case) -> bool:
+def goes_at_once_first(case: Case) -> bool:
     """Whether a proof of all loop counts at once is tried before an induction, which executes more, and longer runs."""
     body = case.subject.body
     if block_shape_of(case.subject.op) is not None and sum(1 for _ in body.walk()) > MANY_OPS:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from xdsl.dialects.builtin import i8
 from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.values import UNKNOWN, ElementType
@@ -475,7 +476,7 @@ class ByteRegion:
         if self.box is not None and other.box is not None:
             return all(a < d and c < b for (a, b), (c, d) in zip(self.box, other.box, strict=True))
         if self.copies or other.copies:
-            meet = _spans_meet(self, other) if self.copies else _spans_meet(other, self)
+            meet = _scattered_meet(other.offset - self.offset, self.form, other.form)
         else:
             meet = self.comb.meets(other.comb)
         if meet is not None:
@@ -569,6 +570,20 @@ def _box_in(
     return tuple(box) if rest == 0 else None
 
 
+Form = tuple[Any, ...]
+"""What makes a region but its object and where it begins there."""
+
+
+@lru_cache(maxsize=1 << 14)
+def _scattered_meet(distance: int, form: Form, other_form: Form) -> bool | None:
+    """
+    What `_spans_meet` says of two regions of one object, of which the other begins at that `distance` from the first. A
+    check compares few pairs, again and again.
+    """
+    one, other = ByteRegion(_ANYWHERE, 0, *form), ByteRegion(_ANYWHERE, distance, *other_form)
+    return _spans_meet(one, other) if one.copies else _spans_meet(other, one)
+
+
 def _spans_meet(scattered: ByteRegion, other: ByteRegion) -> bool | None:
     """Whether a scattered region shares a byte with another one; None where that is not told so simply."""
     if other.copies or other.is_solid:
@@ -577,6 +592,10 @@ def _spans_meet(scattered: ByteRegion, other: ByteRegion) -> bool | None:
     if not comb.teeth:
         return None
     return any(Comb(start, stop - start, 0, 1).meets(comb) for start, stop in scattered.spans)
+
+
+_ANYWHERE = MemoryObject("anywhere", (), ElementType(i8, np.dtype(np.int8)))
+"""For regions of which it makes no difference where they are."""
 
 
 def meet_in_spans(mine: Sequence[Span], theirs: Sequence[Span]) -> bool:

@@ -11,6 +11,7 @@ gets what that has. It orders no accesses to memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -28,13 +29,14 @@ from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import effect
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.op_facts import TakesPerThread
-from tileas_xdsl.machine.core.threads.by_thread import Gathered, per_thread
+from tileas_xdsl.machine.core.threads.by_thread import Gathered, per_thread, touch_at_once
 from tileas_xdsl.machine.core.threads.hardware import PerThread
 from tileas_xdsl.machine.core.values import UNKNOWN, element_type, unsigned, wrap
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.machine.parts.tensor_core import must_be_whole_warp
 from tileas_xdsl.machine.tiles.pointers import Pointer
-from tileas_xdsl.machine.tiles.warp_fragments import matrix_of, of_lanes, places
+from tileas_xdsl.machine.tiles.warp_fragments import matrix_of, of_lanes
+from tileas_xdsl.machine.tiles.warp_fragments import places as places_of
 
 LANES = 31
 """The bits of an operand that count: those of a lane's number."""
@@ -44,6 +46,14 @@ def _lanes(agent: Agent, value: Any) -> Sequence[Any]:
     return value.values if isinstance(value, PerThread) else (value,) * agent.size
 
 
+def _numbers(agent: Agent, op: ShflOp, value: Any) -> Sequence[int]:
+    """The number by which each lane names another one."""
+    per_lane = value.values if isinstance(value, PerThread) else (value,)
+    known = [unsigned(agent.known(each, op, "names a lane by"), op.offset.type) for each in per_lane]
+    return known if len(known) == agent.size else known * agent.size
+
+
+@lru_cache(maxsize=1 << 12)
 def source_lane(kind: ShflKind, lane: int, offset: int, clamp: int) -> tuple[int, bool]:
     """The lane that `lane` reads, and whether the one that it names is in range; else it reads itself."""
     offset, segment, bound = offset & LANES, clamp >> 8 & LANES, clamp & LANES
@@ -75,14 +85,13 @@ def _shfl(agent: Agent, op: ShflOp, mask: Any, value: Any, offset: Any, clamp: A
     everybody = (1 << agent.size) - 1
     if unsigned(agent.known(mask, op, "names lanes by"), op.thread_mask.type) & everybody != everybody:
         raise UnsupportedError(op, "exchanges between some lanes of a warp; name all of them (-1)")
-    values, offsets, clamps = (_lanes(agent, operand) for operand in (value, offset, clamp))
+    values, tells_validity = _lanes(agent, value), op.return_value_and_is_valid is not None
     found: list[Any] = []
-    for lane in range(agent.size):
-        numbers = [agent.known(given[lane], op, "names a lane by") for given in (offsets, clamps)]
-        source, is_there = source_lane(op.kind.data, lane, *(unsigned(n, op.offset.type) for n in numbers))
+    for lane, named in enumerate(zip(_numbers(agent, op, offset), _numbers(agent, op, clamp), strict=True)):
+        source, is_there = source_lane(op.kind.data, lane, *named)
         if source >= agent.size:
             raise UnsupportedError(op, f"reads lane {source} of a warp of {agent.size}")
-        found.append((values[source], int(is_there)) if op.return_value_and_is_valid is not None else values[source])
+        found.append((values[source], int(is_there)) if tells_validity else values[source])
     return per_thread(agent, found)
 
 
@@ -114,24 +123,34 @@ def _given(agent: Agent, columns: Sequence[Any]) -> Any:
 # Moving ---------------------------------------------------------------------------------------------------------------
 
 
-def _rows(agent: Agent, op: Operation, pointer: Any, matrices: int) -> list[View]:
+def _rows(agent: Agent, op: Operation, pointer: Any, matrices: int) -> list[Pointer]:
     """The rows of all matrices: the first lanes give their addresses, as many as there are rows."""
-    places: list[Pointer] = [agent.known(of_lane, op, "moves a row at") for of_lane in of_lanes(pointer)]
-    wrong = next((place.offset for place in places[: ROWS * matrices] if place.offset % ROW_BYTES), None)
+    rows: list[Pointer] = [agent.known(of_lane, op, "moves a row at") for of_lane in of_lanes(pointer)]
+    del rows[ROWS * matrices :]
+    wrong = next((row.offset for row in rows if row.offset % ROW_BYTES), None)
     if wrong is not None:
         raise UnsupportedError(op, f"moves a row at byte {wrong}, and rows begin at multiples of {ROW_BYTES} bytes")
-    return [place.bytes(ROW_BYTES) for place in places[: ROWS * matrices]]
+    return rows
 
 
-def _by_lane(agent: Agent, op: Operation, views: Sequence[View], access: Callable[[int, View], Any]) -> list[Any]:
+def _touched_at_once(agent: Agent, op: Operation, rows: Sequence[Pointer], *, write: bool) -> bool:
+    """Whether the accesses to all rows, which hold nothing that is known, are noted in one go."""
+    if any(row.base is not rows[0].base for row in rows):
+        return False
+    return touch_at_once(
+        agent, op, rows[0].bytes(ROW_BYTES), [(n, row.offset) for n, row in enumerate(rows)], write=write
+    )
+
+
+def _by_lane(agent: Agent, op: Operation, rows: Sequence[Pointer], access: Callable[[int, View], Any]) -> list[Any]:
     """What `access` gives for each row, noted as one access of the warp."""
     gathered = Gathered()
     agent.gathering = gathered
     found: list[Any] = []
     try:
-        for lane, view in enumerate(views):
+        for lane, row in enumerate(rows):
             gathered.lane = lane
-            found.append(access(lane, view))
+            found.append(access(lane, row.bytes(ROW_BYTES)))
     finally:
         agent.gathering = None
     gathered.note(agent, op, same_unknown=False)
@@ -142,7 +161,10 @@ def _by_lane(agent: Agent, op: Operation, views: Sequence[View], access: Callabl
 def _ldmatrix(agent: Agent, op: LdMatrixOp, pointer: Any) -> Any:
     _must_be_warp(agent, op)
     count, transposed = op.num.value.data, op.layout.data is MMALayout.COL
-    rows = _by_lane(agent, op, _rows(agent, op, pointer, count), lambda _, view: agent.load(view, op))
+    addresses = _rows(agent, op, pointer, count)
+    if _touched_at_once(agent, op, addresses, write=False):
+        return UNKNOWN
+    rows = _by_lane(agent, op, addresses, lambda _, view: agent.load(view, op))
     if any(row is UNKNOWN for row in rows):
         return UNKNOWN
     matrices = [np.array(rows[start : start + ROWS]).view(np.uint8) for start in range(0, ROWS * count, ROWS)]
@@ -161,8 +183,9 @@ def _stmatrix(agent: Agent, op: StMatrixOp, pointer: Any, *sources: Any) -> None
             continue
         data = np.array(words, np.int32)[:, None].view(np.uint8)
         rows += list(stmatrix(data, transposed=op.layout.data is MMALayout.COL).view(np.int8))
-    views = _rows(agent, op, pointer, len(sources))
-    _by_lane(agent, op, views, lambda lane, view: agent.store(view, rows[lane], op))
+    addresses = _rows(agent, op, pointer, len(sources))
+    if any(row is not UNKNOWN for row in rows) or not _touched_at_once(agent, op, addresses, write=True):
+        _by_lane(agent, op, addresses, lambda lane, view: agent.store(view, rows[lane], op))
 
 
 # Multiplying ----------------------------------------------------------------------------------------------------------
@@ -199,7 +222,7 @@ def _mma(agent: Agent, op: MmaSyncOp, *operands: Any) -> Any:
     split = len(op.a), len(op.a) + len(op.b)
     a = matrix_of(operands[: split[0]], _numbers_of(kinds[0]), shape, "a", (m, k))
     b = matrix_of(operands[split[0] : split[1]], _numbers_of(kinds[1]), shape, "b", (k, n))
-    sums = places(shape, "acc", 32)
+    sums = places_of(shape, "acc", 32)
     c = _accumulator(operands[split[1] :], sums, (m, n))
     return _given(agent, _columns(op, _sum(op, a, b, c), sums))
 
