@@ -3,8 +3,7 @@ How long the check of thread code takes, and what it says, for each variant of t
 
 Each has a process of its own. Seconds are of its processor, and those of `check` alone; advice on waits is left out, as
 `tileas compile` leaves it out. A check ends after `LIMIT` seconds, three times what `tileas compile` gives it.
-`python -m bench.thread_checks VARIANT` is one of them, and `--by-kernel` sums up what was measured, as docs/threads.md
-shows it.
+`python -m bench.thread_checks VARIANT` measures one of them.
 """
 
 from __future__ import annotations

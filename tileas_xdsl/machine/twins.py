@@ -26,6 +26,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from tileas_xdsl.machine.core.agents import Step
 from tileas_xdsl.machine.core.code import Code
 from tileas_xdsl.machine.core.deadline import Deadline
+from tileas_xdsl.machine.core.memory import ByteRegion, ThreadParts
 from tileas_xdsl.machine.core.standings import Continuation
 from tileas_xdsl.machine.core.threads.hardware import PerThread
 from tileas_xdsl.machine.core.values import ElementType, Unknown
@@ -167,6 +168,15 @@ def _copy_pointer(twins: Twins, original: Pointer) -> Pointer:
     return Pointer(twins.twin(original.base), original.offset, original.is_guess)
 
 
+def _copy_region(twins: Twins, original: ByteRegion) -> ByteRegion:
+    """All of it but the object is tuples of numbers, and numbers."""
+    return twins.known(original, original.of_twin(twins.twin(original.base)))
+
+
+def _copy_parts(twins: Twins, original: ThreadParts) -> ThreadParts:
+    return twins.known(original, ThreadParts(twins.twin(original.like), original.places))
+
+
 def _copy_per_thread(twins: Twins, original: PerThread) -> PerThread:
     values = twins.twin(original.values)
     return original if values is original.values else PerThread(values, original.varies)
@@ -286,5 +296,7 @@ WAYS: dict[type[Any], Copy] = {
     partial: _copy_partial,
     PerThread: _copy_per_thread,
     Pointer: _copy_pointer,
+    ByteRegion: _copy_region,
+    ThreadParts: _copy_parts,
 }
 """How instances of just that class are copied; those of our other classes attribute by attribute."""

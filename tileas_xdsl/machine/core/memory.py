@@ -498,6 +498,14 @@ class ByteRegion:
             return all(any(a <= c and d <= b for a, b in mine) for c, d in other.spans)
         return self.is_solid and self.start <= other.start and other.stop <= self.stop
 
+    def of_twin(self, base: MemoryObject) -> ByteRegion:
+        """The same bytes of an object that is just like its own."""
+        twin = object.__new__(ByteRegion)
+        for name in ByteRegion.__slots__:
+            setattr(twin, name, getattr(self, name))
+        twin.base = base
+        return twin
+
     def at(self, offset: int) -> ByteRegion:
         """A region of the same form that begins at byte `offset` of the object."""
         return ByteRegion(self.base, offset, self.counts, self.strides, self.itemsize, self.copies)
@@ -615,10 +623,10 @@ def meet_in_spans(mine: Sequence[Span], theirs: Sequence[Span]) -> bool:
 class ThreadParts:
     """What each of some threads touches: regions that are alike but for where they begin."""
 
-    __slots__ = ("_like", "_regions", "places")
+    __slots__ = ("_regions", "like", "places")
 
     def __init__(self, like: ByteRegion, places: tuple[tuple[int, int], ...]) -> None:
-        self._like = like
+        self.like = like
         """One of the regions."""
         self.places = places
         """The lane of each thread, and the byte at which its region begins."""
@@ -628,12 +636,12 @@ class ThreadParts:
     def regions(self) -> tuple[tuple[int, ByteRegion], ...]:
         """The lane of each thread, and its region: made only where the spans do not say enough."""
         if self._regions is None:
-            self._regions = tuple((lane, self._like.at(offset)) for lane, offset in self.places)
+            self._regions = tuple((lane, self.like.at(offset)) for lane, offset in self.places)
         return self._regions
 
     def spans(self) -> list[tuple[int, int, int]]:
         """(first byte, byte after the last, lane) of each thread."""
-        before, behind = self._like.start - self._like.offset, self._like.stop - self._like.offset
+        before, behind = self.like.start - self.like.offset, self.like.stop - self.like.offset
         return [(offset + before, offset + behind, lane) for lane, offset in self.places]
 
     def relative_to(self, offset: int) -> tuple[tuple[int, int], ...]:
