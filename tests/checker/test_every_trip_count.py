@@ -275,6 +275,24 @@ def test_a_verdict_names_extents_that_are_made_up() -> None:
     assert check(parse(text.format(shape="8", indices="%i")), trip_counts=[0]).verdict_line == "safe"
 
 
+def test_an_extent_that_is_made_up_is_no_proof_beside_two_arguments() -> None:
+    loop = "scf.for %i = %c0 to %{} step %c1 {{ memref.store %v, %{}[%{}] : memref<{}xf32> }}"
+    loops = [loop.format(*each) for each in (("n", "x", "c0", "?"), ("m", "x", "c0", "?"), ("d", "y", "i", "4000"))]
+    report = check(
+        parse(f"""
+        func.func @f(%x: memref<?xf32>, %y: memref<4000xf32>, %n: index, %m: index) {{
+          %c0 = arith.constant 0 : index
+          %c1 = arith.constant 1 : index
+          %v = arith.constant 1.0 : f32
+          %d = memref.dim %x, %c0 : memref<?xf32>
+          {" ".join(loops)}
+          func.return
+        }}""")
+    )
+    assert not report.is_proved
+    assert "is taken to be 1024" in report.bounded[0]
+
+
 def test_two_arguments_are_proved_at_once() -> None:
     """Where the second loop begins is what the first has counted."""
     text = in_sequence("%begin = arith.addi %n, %c0 : index", arguments=", %m: index", second="%m")
