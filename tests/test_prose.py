@@ -7,11 +7,15 @@ are set by hand; everywhere else the site sets them (`test_site.py`).
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from pathlib import Path
+
 import pytest
 
 from tests.support.corpora import whole
 from tests.support.ir import ROOT
-from tests.support.prose import BANNED, COURSE, LONGEST, sentences
+from tests.support.prose import BANNED, COURSE, FILLER, LONGEST, sentences, words_of_code
 from tests.test_docs import PAGES
 
 pytestmark = whole("a page is read in some milliseconds, and any may have a fault")
@@ -40,6 +44,25 @@ def test_the_pages_together_stay_short():
     assert 0 < words - course <= MOST_WORDS
 
 
+CEILINGS = {"nobody": 204, "whoever": 49}
+"""How often the texts of the code have a word that pages may not have. A number may only fall."""
+
+
+def package() -> list[Path]:
+    return sorted((ROOT / "tileas_xdsl").rglob("*.py"))
+
+
+def test_messages_and_docstrings_are_without_filler():
+    found = {file: words_of_code(FILLER, file.read_text()) for file in package()}
+    assert {str(file): words for file, words in found.items() if words} == {}
+
+
+def test_words_that_hide_who_acts_become_fewer_in_the_code():
+    words = re.compile("|".join(CEILINGS), re.IGNORECASE)
+    found = Counter(word.split()[1].lower() for file in package() for word in words_of_code(words, file.read_text()))
+    assert all(found[word] <= ceiling for word, ceiling in CEILINGS.items()), found
+
+
 # The tests themselves -------------------------------------------------------------------------------------------------
 
 
@@ -62,3 +85,8 @@ def test_what_a_sentence_is():
 )
 def test_what_a_fault_is(text: str, found: list[str]):
     assert faults(text) == found
+
+
+def test_what_a_text_of_the_code_is():
+    code = '"""It is very good."""\nrefuse(op, f"is simply {x} wrong")  # very\nvery = 1\n'
+    assert words_of_code(FILLER, code) == ["1: very", "2: simply"]

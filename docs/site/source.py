@@ -220,7 +220,7 @@ def settings(root: Path, folder: Path) -> str:
             "sane_lists",
             "tables",
             {"toc": {"permalink": True, "slugify": "SLUGS"}},
-            {"pymdownx.highlight": {"use_pygments": True}},
+            {"pymdownx.highlight": {"use_pygments": True, "pygments_lang_class": True}},
             "pymdownx.inlinehilite",
             "pymdownx.superfences",
         ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -24,6 +25,25 @@ BANNED = re.compile(
     re.IGNORECASE,
 )
 """Filler, and words that hide who acts."""
+FILLER = re.compile(
+    r"\b(simply|obviously|trivial\w*|easily|basically|clearly|very|in order to|utili[sz]e\w*|leverage\w*|of course|"
+    r"as we all know|storey\w*|riddle\w*)\b",
+    re.IGNORECASE,
+)
+"""The part of `BANNED` that no text of the code has: its other words are also names, or verbs with another sense."""
+NOT_OURS = re.compile(r"^\s*(?:#|//)?\s*\".*", re.MULTILINE)
+"""Lines of a text that quote a source."""
+
+
+def texts_of(code: str) -> list[tuple[int, str]]:
+    """Line and text of each string of a module: its docstrings, its messages and its help."""
+    constants = (node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant))
+    return [(node.lineno, NOT_OURS.sub("", node.value)) for node in constants if isinstance(node.value, str)]
+
+
+def words_of_code(pattern: re.Pattern[str], code: str) -> list[str]:
+    """`line: word` for each match of `pattern` in the texts of a module."""
+    return [f"{line}: {found[0]}" for line, text in texts_of(code) for found in pattern.finditer(text)]
 
 
 def chapters() -> list[Path]:

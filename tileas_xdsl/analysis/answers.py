@@ -5,7 +5,7 @@ What a program does with the answer of a test: "is the phase over?", to which a 
 
 Three uses are no questions at all. Where the answer is *unused*, no promises least and stands for both. A loop that
 *spins* until the answer is yes, and does nothing else, is a wait. A test that *peeks* decides only whether to wait for
-the very same phase next: either way the program goes on behind that wait, so that no stands for both.
+the same phase next: either way the program goes on behind that wait, so that no stands for both.
 
     scf.while : () -> () { ... %go_on = arith.xori %ok, %true  scf.condition(%go_on) } do { scf.yield }     // spins
     ^again:  ...  cf.cond_br %ok, ^behind, ^again                                                           // spins

@@ -203,7 +203,7 @@ class _State:
 
 
 def _mapped(accesses: frozenset[Access], change: Callable[[Access], Access]) -> frozenset[Access]:
-    """The accesses, changed; the very set where none is, as behind nearly all ops."""
+    """The accesses, changed; the same set where none is, as behind nearly all ops."""
     changed = {access: other for access in accesses if (other := change(access)) is not access}
     return accesses.difference(changed).union(changed.values()) if changed else accesses
 

@@ -94,7 +94,7 @@ class Rings:
         return self._meetings
 
     def _filled_by_all(self, wait: ConsumerWaitOp, slots: Slots) -> ProduceOp | None:
-        """The op in front of a wait, in its block, by which threads fill the very slot that is waited for."""
+        """The op in front of a wait, in its block, by which threads fill the slot that is waited for."""
         block, stage = wait.parent_block(), wait.stage
         fills = [op for op, filled in self._filled.items() if filled == slots and op.parent_block() is block]
         mine = [op for op in fills if stage is not None and op.stage is stage and stores_into(op)]

@@ -255,7 +255,7 @@ def in_lane(taken: TakenStep, lane: int) -> TakenStep:
 
 
 def _is_the_same(mine: TakenStep, others: list[TakenStep]) -> bool:
-    """Whether the others have the very values that `mine` has, as nearly all steps do."""
+    """Whether the others have the values that `mine` has, as nearly all steps do."""
     operands, outcome = mine.operands, mine.outcome
     for other in others:
         if other.outcome is not outcome:

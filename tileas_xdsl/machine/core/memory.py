@@ -294,7 +294,7 @@ class Comb(NamedTuple):
     teeth: int
 
     def meets(self, other: Comb) -> bool | None:
-        """Whether the two share a byte; None where that is not told so simply."""
+        """Whether the two share a byte; None where that takes more to tell."""
         period = self.period or other.period or max(self.length, other.length)
         if not self.teeth or not other.teeth or any(each.teeth > 1 and each.period != period for each in (self, other)):
             return None
@@ -593,7 +593,7 @@ def _scattered_meet(distance: int, form: Form, other_form: Form) -> bool | None:
 
 
 def _spans_meet(scattered: ByteRegion, other: ByteRegion) -> bool | None:
-    """Whether a scattered region shares a byte with another one; None where that is not told so simply."""
+    """Whether a scattered region shares a byte with another one; None where that takes more to tell."""
     if other.copies or other.is_solid:
         return meet_in_spans(scattered.spans, other.spans)
     comb = other.comb

@@ -39,6 +39,8 @@ text{{font:11px {FONT};fill:var(--ink)}}.faint{{fill:var(--faint)}}.head{{font-w
 """ + "".join(f".h{n} .on{{fill:var(--h{n})}}.h{n} .late{{fill:var(--p{n})}}" for n in "-012345")
 
 
+HEAD_LETTER = 8
+"""The width of a letter of the heading."""
 LEGENDS = (
     "strong: occupies its engine; pale: in flight, not complete; hatched: stands still; colour: its slot, or iteration",
     "strong: its engine; pale: in flight; hatched: stands still; colour: slot, or iteration",
@@ -71,6 +73,11 @@ class _Drawing:
         self.bottom = HEAD + height
         self.width = round(self.left + picture.until * self.scale + SIDE)
 
+    def heading(self) -> str:
+        """What all of it takes, and where there is room for it an iteration."""
+        whole = headline(self.picture)
+        return whole if len(whole) * HEAD_LETTER <= self.width - 2 * SIDE else whole.partition(", ")[0]
+
     def x(self, cycle: int) -> float:
         return self.left + cycle * self.scale
 
@@ -88,7 +95,7 @@ class _Drawing:
             '<marker id="tip" viewBox="0 0 6 6" refX="6" refY="3" markerWidth="5" markerHeight="5" orient="auto">'
             '<path class="tip" d="M0 0L6 3L0 6z"/></marker></defs>',
             '<rect class="paper" width="100%" height="100%"/>',
-            f'<text class="head" x="{SIDE}" y="20">{escape(headline(picture))}</text>',
+            f'<text class="head" x="{SIDE}" y="20">{escape(self.heading())}</text>',
         ]
         lines += self._lanes()
         lines += self._ruler()

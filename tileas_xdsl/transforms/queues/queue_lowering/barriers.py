@@ -70,7 +70,7 @@ def carry_out_barriers(meetings: BarrierPoints, target: QueueTarget) -> None:
 
 
 def _next_waits(op: Operation, waits: Sequence[Operation]) -> bool:
-    """Whether the very next thing that happens after a wait is another one, after which the threads meet."""
+    """Whether the next thing that happens after a wait is another one, after which the threads meet."""
     body = op.regions[0].first_block
     first = body.first_op if body is not None else None
     following = op.next_op if first is None else first

@@ -4,7 +4,7 @@ Conversions for stores that TMA does: the tile is left in shared memory, whence 
     %s = convert_layout %t : R -> S        %s = convert_layout %t : R -> M
     tiled_store %c[..], %s : S        ->   tiled_store %c[..], %s : M
 
-S would be brought together through shared memory anyway, and read back into registers in order to be stored. M is a
+S would be brought together through shared memory anyway, and read back into registers to be stored. M is a
 layout that a box of TMA has; of those the one that the threads write with the fewest wavefronts.
 (PTX ISA, "cp.async.bulk.tensor"; CUDA Driver API, `cuTensorMapEncodeTiled`.)
 """
