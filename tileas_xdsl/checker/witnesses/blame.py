@@ -2,7 +2,7 @@
 What is at fault in a violation, beside the ops that take part in it. Violations that share it have one cause.
 
 That is a wait that came before the later of two accesses and was too weak for the earlier one, or behind which a fence
-is missing; the barrier that a work signals; the group of a work if nobody waits for that; the works that another one
+is missing; the barrier that a work signals; the group of a work if no wait is for that; the works that another one
 waits for; and, in a standstill, all ops at which agents stand, and the barriers there with which something went wrong
 before.
 """

@@ -570,7 +570,7 @@ ANSWER = 16
 
 @effect(ttng.CLCLoadResultOp, gives_count=True)
 def _load_answer(agent: Agent, op: ttng.CLCLoadResultOp, answer: Any) -> Any:
-    """The number of programs that are left, with the one that the answer names; unknown where nobody has asked."""
+    """The number of programs that are left, with the one that the answer names; unknown before it is asked."""
     view = seen(agent, op, answer)
     agent.load(view, op)
     return agent.shared(ClaimedPrograms).at.get((view.base.serial, view.offset), UNKNOWN)
