@@ -11,6 +11,7 @@ from the arguments of a function to its calls.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
@@ -30,14 +31,23 @@ def _is_thread_number(op: Operation) -> bool:
 
 def stores_the_same(op: Operation) -> bool:
     """Whether `op`, a store, stores the same value to the same place in every thread that executes it equally often."""
-    return not op.regions and not any(map(differs_between_threads, op.operands))
+    return not op.regions and not _differ(op.operands)
 
 
 def differs_between_threads(value: SSAValue) -> bool:
     """Whether `value` may differ between the threads of a block that compute it for the same time."""
-    seen, worklist = {value}, [value]
+    return _differ([value])
+
+
+def _differ(values: Iterable[SSAValue]) -> bool:
+    """
+    Whether one of `values` may differ. The nearest sources come first: an address is a few ops away from the number of
+    a thread, and the sum that is stored there thousands.
+    """
+    worklist = deque(values)
+    seen = set(worklist)
     while worklist:
-        for source in _sources(worklist.pop()):
+        for source in _sources(worklist.popleft()):
             if isinstance(source, Operation):
                 return True
             if source not in seen:
