@@ -26,7 +26,7 @@ func.func @scan(%x: memref<4x32xf32>) attributes {nvvm.reqntid = array<i32: 32, 
 
 // -----
 
-// Floats of 8 bits are bytes; those with 5 bits of an exponent are f16 but for their lower bits.
+// Floats of 8 bits are bytes, and a word of their bits is a vector; those with 5 bits of an exponent are f16 but for their lower bits.
 #held = #nv_tileas.layout<rmem, blocked<[1, 4], [4, 8], [1, 1], order = [1, 0]>>
 func.func @bytes(%x: memref<4x32xf8E5M2>, %y: memref<4x32xf16>) attributes {nvvm.reqntid = array<i32: 32, 1, 1>} {
   %c0 = arith.constant 0 : index
@@ -38,7 +38,7 @@ func.func @bytes(%x: memref<4x32xf8E5M2>, %y: memref<4x32xf16>) attributes {nvvm
 
 // CHECK-LABEL: func.func @bytes
 // CHECK:         arith.cmpi ult
-// CHECK:         llvm.load %{{.*}} : !llvm.ptr<1> -> i32
+// CHECK:         llvm.load %{{.*}} : !llvm.ptr<1> -> vector<1xi32>
 // CHECK:         vector<4xi8>
 // CHECK:         arith.extui %{{.*}} : i8 to i16
 // CHECK:         arith.shli
