@@ -133,11 +133,11 @@ def load_upstream_models(dialect: str) -> None:
         import_module(module)
 
 
-def loaders(room: str, rows: dict[str, tuple[str, str]]) -> dict[str, Callable[[], Any]]:
-    """Name -> function that imports and returns what its row says; `room` is a package of `tileas_xdsl`, or ""."""
+def loaders(package: str, rows: dict[str, tuple[str, str]]) -> dict[str, Callable[[], Any]]:
+    """Name -> function that imports and returns what its row says; `package` is one of `tileas_xdsl`, or ""."""
 
     def loader(module: str, attribute: str) -> Callable[[], Any]:
-        return lambda: getattr(import_module(".".join(filter(None, ("tileas_xdsl", room, module)))), attribute)
+        return lambda: getattr(import_module(".".join(filter(None, ("tileas_xdsl", package, module)))), attribute)
 
     return {name: loader(module, attribute) for name, (module, attribute) in rows.items()}
 

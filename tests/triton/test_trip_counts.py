@@ -264,7 +264,7 @@ PREDICATES = {"slt": operator.lt, "sle": operator.le, "sgt": operator.gt, "sge":
 
 
 def test_a_loop_that_another_loop_bounds_stays() -> None:
-    """How often it turns differs from turn to turn of the outer loop."""
+    """How often it turns differs from iteration to iteration of the outer loop."""
     text = ODD.replace("@BOUND@", "").replace("%count step", "%n step")
     inner = "scf.for %j = %c0 to %m step %c1  : i32 {\n      }\n"
     text = text.replace(

@@ -82,8 +82,8 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=TRIP_COUNT,
         metavar="N",
-        help="what arguments that bound loops are, or how often a loop turns that goes on by more, unless --arg says "
-        f"(default: {TRIP_COUNT})",
+        help="the value of arguments that bound loops, or the trip count of a loop with a larger step, unless --arg "
+        f"says (default: {TRIP_COUNT})",
     )
     add_threads(parser)
     add_programs(parser, "the block that is drawn takes over as many as it asks for (default: 1)")

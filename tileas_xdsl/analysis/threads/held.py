@@ -53,7 +53,7 @@ def registers_of(type_: Attribute) -> int:
 
 
 def _handed_on(loop: Operation | None) -> int:
-    """The registers of all that a loop hands from turn to turn."""
+    """The registers of all that a loop hands from iteration to iteration."""
     values: tuple[SSAValue, ...] = ()
     if isinstance(loop, scf.ForOp):
         values = tuple(loop.iter_args)

@@ -139,7 +139,9 @@ class Graph:
         if question.went_wrong:
             raise WentWrongError
         if snapshot.refusal is not None:
-            raise NoProofError(sentence(question.op, f"cannot be compared from turn to turn: {snapshot.refusal}"))
+            raise NoProofError(
+                sentence(question.op, f"cannot be compared from iteration to iteration: {snapshot.refusal}")
+            )
         if any(isinstance(number, float) for number in snapshot.numbers):
             raise NoProofError(sentence(question.op, "finds a float in the state, which is not followed"))
         numbers = tuple(int(number) for number in snapshot.numbers)

@@ -120,7 +120,7 @@ class Limits:
         """What `value` is at most, in every execution; None where nothing says so."""
         value = behind_captures(value)
         if value not in self._known:
-            # What a loop carries from turn to turn has no limit by itself.
+            # What a loop carries from iteration to iteration has no limit by itself.
             self._known[value] = None
             self._known[value] = self._found(value)
         return self._known[value]

@@ -231,7 +231,7 @@ def _proved(problem: Problem, most_states: int, *, gathers_leftovers: bool) -> P
     return ProofByDecisions(counts, states, 2 * states, directions, executions, least, overflows, reach)
 
 
-MAY_GO_WRONG = "loops that turn differently often from one turn of an outer loop to the next may go wrong"
+MAY_GO_WRONG = "loops that turn differently often from one iteration of an outer loop to the next may go wrong"
 
 
 def _searched(problem: Problem, most_states: int, *, gathers_leftovers: bool) -> tuple[_Search, Graph]:

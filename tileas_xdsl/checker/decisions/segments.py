@@ -34,7 +34,7 @@ from tileas_xdsl.machine.core.values import bit_width
 from tileas_xdsl.machine.parts.placed_barriers import BarrierLook
 from tileas_xdsl.machine.parts.rings import Ring, StageLook
 
-NO_LAST_TURN = ": no state says how far it comes in all turns; make the extent dynamic"
+NO_LAST_TURN = ": no state says how far it comes in all iterations; make the extent dynamic"
 
 
 @dataclass(frozen=True)
@@ -215,9 +215,9 @@ class _Comparison:
             same = region.form == theirs.form
             same = same and mine.relative_parts == other.relative_parts
             if not same or mine.is_write != other.is_write or mine.proxy is not other.proxy:
-                raise IrregularError(mine.op, "reaches another number of bytes from turn to turn")
+                raise IrregularError(mine.op, "reaches another number of bytes from iteration to iteration")
             if theirs.base.form != region.base.form:
-                raise IrregularError(mine.op, "reaches another part of an array from turn to turn")
+                raise IrregularError(mine.op, "reaches another part of an array from iteration to iteration")
             shift = theirs.offset - region.offset
             self.moves.setdefault(mine, {})[number] = shift
             if mine.instance is not None and other.instance is not None:
@@ -231,7 +231,7 @@ class _Comparison:
 
     @staticmethod
     def _compare_loops(mine: Turns, others: Iterable[Turns]) -> None:
-        """A loop that is not open must turn equally often."""
+        """A loop that is not open must have the same trip count each time."""
         for other in others:
             if (mine.bounds is None) != (other.bounds is None):
                 raise IrregularError(op_of(mine), "is open only from time to time")
@@ -239,7 +239,7 @@ class _Comparison:
                 continue
             apart = (other.bounds.stop - other.bounds.start) - (mine.bounds.stop - mine.bounds.start)
             if apart or other.bounds.step != mine.bounds.step:
-                raise IrregularError(op_of(mine), "does not always turn equally often")
+                raise IrregularError(op_of(mine), "does not always have the same trip count")
 
     # Rings and countdowns -------------------------------------------------------------------------------------------
 
@@ -247,7 +247,7 @@ class _Comparison:
         """A visit to a stage must move on as the ring does that it belongs to, or by whole turns of it."""
         moves = self.rings.setdefault(ring, [0] * len(shifts))
         differences = [shift - move for shift, move in zip(shifts, moves, strict=True)]
-        reason = f"takes stages of {ring.name} that do not come round evenly"
+        reason = f"takes stages of {ring.name} that do not recur evenly"
         if ring.depth is None and any(differences):
             raise IrregularError(op, reason)
         must_move_by_multiples(op, differences, ring.turns, reason)
@@ -256,7 +256,7 @@ class _Comparison:
         op = self._op_at_end()
         for place in self.mine.begin.countdowns:
             if any(self._column(place)):
-                raise IrregularError(op, "counts down to something from turn to turn")
+                raise IrregularError(op, "counts down to something from iteration to iteration")
         end = self.mine.end
         if end is None:
             return

@@ -97,14 +97,14 @@ class Alignment:
         try:
             self._lay_over()
         except IrregularError:
-            # A number may tell why the steps are not the same ones, and after how many turns they would be.
+            # A number may tell why the steps are not the same ones, and after how many iterations they would be.
             self._compare_overlays()
             raise
         self._compare_overlays()
         Separation(self.smaller.encounters, self.moves, self.repeats).check(self.smaller.entries, self.cuts)
         self._must_keep_what_is_read()
         for ring, stages in self.stages.items():
-            reason = f"takes stages of {ring.name} that do not come round evenly"
+            reason = f"takes stages of {ring.name} that do not recur evenly"
             for op, differences in stages.differences.items():
                 if ring.depth is None:
                     raise IrregularError(op, reason)
@@ -114,7 +114,7 @@ class Alignment:
         """Memory from which the program reads numbers must not be overwritten at places that move on."""
         for base, op in self.steps.read_from.items():
             if base in self.overwritten:
-                reason = f"takes a number from '{base.name}', of which other places are overwritten from turn to turn"
+                reason = f"takes a number from '{base.name}', and each iteration overwrites other places of it"
                 raise IrregularError(op, reason)
 
     def _compare_overlays(self) -> None:
@@ -154,7 +154,7 @@ class Alignment:
     @staticmethod
     def _end_of_round(head: Head, extra: int) -> int:
         if extra < 0 or head.turn + extra >= head.turns.count:
-            raise IrregularError(op_of(head), "does not turn often enough yet")
+            raise IrregularError(op_of(head), "has too few iterations yet")
         return head.turns.heads[head.turn + extra]
 
     def _compare_snapshots(self, mine: Head, other: Head, extra: int, end_place: int) -> None:
@@ -163,11 +163,11 @@ class Alignment:
         first, second, third = (self._snapshot(self.larger, other, turns) for turns in (0, extra, 2 * extra))
         op = op_of(mine)
         if len({p.shape for p in (begin, end, first, second, third)}) > 1:
-            raise IrregularError(op, "finds another state when it comes round again", gathering_may_help=True)
+            raise IrregularError(op, "finds another state when it recurs", gathering_may_help=True)
         rows = zip(begin.numbers, end.numbers, first.numbers, second.numbers, third.numbers, strict=True)
         for here, there, early, late, later in rows:
             if late - there != early - here or later - there != late - here:
-                raise IrregularError(op, "comes round with numbers that do not move on evenly")
+                raise IrregularError(op, "recurs with numbers that do not move on evenly")
         overlay = len(self.overlays)
         before, after = _distances(begin, first), _distances(begin, second)
         self.cuts.append(Cut(mine.turns.heads[mine.turn], begin, {overlay - 1: before, overlay: after}))
@@ -187,9 +187,9 @@ class Alignment:
     def _snapshot(run: RecordedRun, head: Head, later: int) -> Snapshot:
         snapshot = run.snapshots.get((head.turns.key, head.turn + later))
         if snapshot is None:
-            raise IrregularError(op_of(head), "does not turn often enough yet")
+            raise IrregularError(op_of(head), "has too few iterations yet")
         if snapshot.refusal is not None:
-            raise IrregularError(op_of(head), f"cannot be compared from turn to turn: {snapshot.refusal}")
+            raise IrregularError(op_of(head), f"cannot be compared from iteration to iteration: {snapshot.refusal}")
         return snapshot
 
     # Step by step -----------------------------------------------------------------------------------------------------
@@ -227,7 +227,7 @@ class Alignment:
             same = region.form == theirs.form
             same = same and mine.relative_parts == other.relative_parts
             if not same or mine.is_write != other.is_write or mine.proxy is not other.proxy:
-                raise IrregularError(mine.op, "reaches another number of bytes from turn to turn")
+                raise IrregularError(mine.op, "reaches another number of bytes from iteration to iteration")
             self.moves.setdefault(mine, {})[overlay] = theirs.offset - region.offset
             if mine.instance is not None and other.instance is not None:
                 self.repeats.setdefault(mine, {})[overlay] = other.instance.times - mine.instance.times
@@ -246,12 +246,12 @@ class Alignment:
             assert theirs is not None
             apart = (theirs.stop - theirs.start) - (ours.stop - ours.start)
             if theirs.step != ours.step:
-                raise IrregularError(op, "has a step that changes from turn to turn")
+                raise IrregularError(op, "has a step that changes from iteration to iteration")
             if not mine.count and not other.count and apart <= 0:
                 continue
             must_move_by_multiples(op, [apart], ours.step, "has bounds that move apart by no multiple of its step")
             if (other.count - mine.count) * ours.step != apart:
-                raise IrregularError(op, "does not turn more often in step with its bounds")
+                raise IrregularError(op, "has a trip count that does not grow with its bounds")
 
 
 def _distances(snapshot: Snapshot, other: Snapshot) -> tuple[float, ...]:

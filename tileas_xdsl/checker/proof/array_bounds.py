@@ -65,6 +65,6 @@ class ArrayRoom:
         outside = self.growth.trip_count + (rounds + 1) * self.growth.by
         if self.growth.target is not None:
             if outside <= self.growth.target:
-                raise IrregularError(op, f"{what} before turn {self.growth.target}")
+                raise IrregularError(op, f"{what} before iteration {self.growth.target}")
         elif self.end is None or outside < self.end.trip_count:
             self.end = End(outside, op, what)

@@ -5,16 +5,16 @@ The induction over trip counts: `prove(execute, checked)`.
     E(n + q) is E(n) and more of the same, for each n from N to N + q - 1       checked by `alignment`
     so E(n + 2q) is E(n + q) and more of the same, and so on: every trip count is right
 
-The loops that matter are those that turn more often at a larger trip count. In one long execution the snapshots at
-their heads are compared: from which turn on does the state recur, and after how many turns? From that follows q. Then N
-is searched.
+The loops that matter are those whose trip counts grow with the argument. In one long execution the snapshots at their
+heads are compared: from which iteration on does the state recur, and after how many? From that follows q. Then N is
+searched.
 
-A state may not recur because every turn leaves more behind. Then the search is made once more with leftovers gathered
-(see `leftovers`).
+A state may not recur because every iteration leaves more behind. Then the search is made once more with leftovers
+gathered (see `leftovers`).
 
-Where there is no proof because two numbers come closer to each other from turn to turn, or because an access comes
-closer to a place of which it does not know, their distance says how many turns later they meet. That trip count is
-executed, though it lies far beyond those that are tried one after the other.
+Where there is no proof because two numbers come closer to each other from iteration to iteration, or because an access
+comes closer to a place of which it does not know, their distance says how many iterations later they meet. That trip
+count is executed, though it lies far beyond those that are tried one after the other.
 """
 
 from __future__ import annotations
@@ -272,9 +272,9 @@ class _Induction:
         op = loop_with_turns_from(key[0])
         refusal = next((p.refusal for (other, _), p in run.snapshots.items() if other == key and p.refusal), None)
         if refusal is not None:
-            return sentence(op, f"cannot be compared from turn to turn: {refusal}")
+            return sentence(op, f"cannot be compared from iteration to iteration: {refusal}")
         turns = sum(other == key for other, _ in run.snapshots)
-        return sentence(op, f"finds no earlier state again within {turns} turns")
+        return sentence(op, f"finds no earlier state again within {turns} iterations")
 
     @staticmethod
     def _period(rates: Rates, recurrences: Recurrences) -> int:
@@ -284,7 +284,7 @@ class _Induction:
             if all(e.denominator == 1 and int(e) % recurrences[key].period == 0 for key, e in extra.items()):
                 return period
         periods = lcm(*(recurrence.period for recurrence in recurrences.values()))
-        raise NoProofError(f"the state at the loop heads recurs after {periods} turns only, which is too long")
+        raise NoProofError(f"the state at the loop heads recurs after {periods} iterations only, which is too long")
 
     # The step of the induction ----------------------------------------------------------------------------------------
 

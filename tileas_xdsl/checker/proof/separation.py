@@ -66,7 +66,7 @@ class Cut:
         Raises `IrregularError` at `op` if one of them does not begin or end here.
         """
         if any(overlay not in self.shifts for overlay in overlays):
-            raise IrregularError(op, "runs while loops of several agents come round at different times")
+            raise IrregularError(op, "runs while loops of several agents recur at different times")
         return {overlay: int(self.shifts[overlay][number]) for overlay in overlays}
 
 
@@ -133,7 +133,9 @@ class Separation:
                 _must_never(access.op, access.region.base, [None if goes_on else 1])
             for other in encounter.repeated:
                 if not self._stay_one(access, other):
-                    raise IrregularError(access.op, "makes one store with another warp in some turns, and not in all")
+                    raise IrregularError(
+                        access.op, "makes one store with another warp in some iterations, and not in all"
+                    )
         self.recent[access] = None
 
     def _found(
@@ -276,7 +278,7 @@ def _must_never(op: Operation, base: MemoryObject, ways: Sequence[Rounds]) -> No
     """Raises `IrregularError` unless one of the estimates `ways` says that it never happens."""
     rounds = [rounds for rounds in ways if rounds is not None]
     if len(rounds) == len(ways):
-        reason = f"may come to other places of '{base.name}' many turns later, of which it does not know"
+        reason = f"may come to other places of '{base.name}' many iterations later, of which it does not know"
         raise IrregularError(op, reason, wrong_after=max(rounds))
 
 

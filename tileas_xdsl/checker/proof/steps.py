@@ -2,9 +2,9 @@
 One step in several executions: it must do the same in all of them, and its operands and results must move on in a way
 that goes on for ever (`shifts`).
 
-Operands of an op with side effects that may move on from turn to turn are indices that an address is computed from,
-stages of a ring, data that is stored, and what is only passed on to a region or a function. Each op says so itself
-(`machine.core.op_facts`).
+Operands of an op with side effects that may move on from iteration to iteration are indices that an address is
+computed from, items of a ring, data that is stored, and what is only passed on to a region or a function. Each op says
+so itself (`machine.core.op_facts`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tileas_xdsl.machine.tiles.tiled_views import TiledView
 
 
 def positions_that_may_move(op: Operation) -> frozenset[int]:
-    """The numbers of the operands of `op` that may differ from turn to turn."""
+    """The numbers of the operands of `op` that may differ from iteration to iteration."""
     groups = facts_of(op).may_move
     if groups == EVERY_OPERAND:
         return frozenset(range(len(op.operands)))
@@ -135,7 +135,7 @@ class Steps(ABC):
         if facts_of(mine.step.op).tells is Tells.CONTENTS and any(
             _is_number(outcome) for step in (mine, *others) for outcome in step.outcomes
         ):
-            raise IrregularError(mine.step.op, "takes a number from a place that changes from turn to turn")
+            raise IrregularError(mine.step.op, "takes a number from a place that changes from iteration to iteration")
 
     def _compare_pure(self, mine: TakenStep, others: list[TakenStep], moving: Collection[int]) -> None:
         """Compare a step without side effects: its result must have moved on as the rule of the op says."""
@@ -147,13 +147,13 @@ class Steps(ABC):
         if rule is selected and 0 not in moving and not isinstance(mine.outcome, int):
             return
         if rule is None or not all(isinstance(value, int) for value in (mine.outcome, *mine.operands)):
-            raise IrregularError(op, "computes with numbers that change from turn to turn")
+            raise IrregularError(op, "computes with numbers that change from iteration to iteration")
         if not all(isinstance(other.outcome, int) for other in others):
-            raise IrregularError(op, "is known in some turns only")
+            raise IrregularError(op, "is known in some iterations only")
         values = [self._moving(step, number, mine, others) for number in range(len(mine.operands))]
         found = tuple(int(other.outcome) - int(mine.outcome) for other in others)
         if found != rule(op, values):
-            raise IrregularError(op, "does not move on evenly from turn to turn")
+            raise IrregularError(op, "does not move on evenly from iteration to iteration")
         self.check_moves(op, Moving(int(mine.outcome), found), step.results[0].type)
 
     def _compare_integers(self, mine: TakenStep, others: list[TakenStep], lanes: int) -> bool:
@@ -172,13 +172,13 @@ class Steps(ABC):
                 continue
             rule = facts_of(step.op).moves
             if rule is None:
-                raise IrregularError(step.op, "computes with numbers that change from turn to turn")
+                raise IrregularError(step.op, "computes with numbers that change from iteration to iteration")
             *moving, result = [
                 (value, tuple(each[number] - value for each in theirs)) for number, value in enumerate(row)
             ]
             values = [self.moving(step, number, *each) for number, each in enumerate(moving)]
             if result[1] != rule(step.op, values):
-                raise IrregularError(step.op, "does not move on evenly from turn to turn")
+                raise IrregularError(step.op, "does not move on evenly from iteration to iteration")
             self.check_moves(step.op, Moving(*result), step.results[0].type)
         return True
 
@@ -192,7 +192,9 @@ class Steps(ABC):
         allowed = positions_that_may_move(op)
         for number in moving:
             if number not in allowed:
-                raise IrregularError(op, f"depends on a number that changes from turn to turn (operand {number})")
+                raise IrregularError(
+                    op, f"depends on a number that changes from iteration to iteration (operand {number})"
+                )
             if isinstance(mine.operands[number], int):
                 self.room.index(op, number, self._moving(step, number, mine, others))
             self._check_place(op, mine.operands)
@@ -200,7 +202,7 @@ class Steps(ABC):
         # An id of a block that decides something is an argument, which is larger in the larger execution.
         passes_on = step.kind is Kind.CONTROL or facts.gives_count or facts.number_of_block is not None
         if not passes_on and _differ(mine.outcomes, [other.outcomes for other in others]):
-            raise IrregularError(op, "gives a number that changes from turn to turn")
+            raise IrregularError(op, "gives a number that changes from iteration to iteration")
 
     @staticmethod
     def _check_place(op: Operation, operands: Sequence[Any]) -> None:
@@ -305,7 +307,7 @@ def _differences(op: Operation, values: list[Any], rows: list[list[Any]]) -> dic
                 continue
             column = [r[place] for r in rows]
             if not _is_number(mine) or not all(map(_is_number, column)):
-                raise IrregularError(op, "knows a number in some turns only")
+                raise IrregularError(op, "knows a number in some iterations only")
             found[place] = tuple(int(entry) - int(mine) for entry in column)
     return found
 

@@ -4,8 +4,8 @@ A snapshot: the state of the machine at a loop head, in a form in which two turn
 It holds all that the rest of the execution can depend on, in two parts. The *shape* is equal for two states that differ
 only by names (which object, which work) and by the numbers that the program computes. It has the agents and their
 standings, barriers and their parities, queues, marks, rings, works in flight, and accesses that may still race. The
-*numbers* are those that may move on from turn to turn: values of integer type, byte offsets, bounds of loops, the first
-free stage of a ring.
+*numbers* are those that may move on from iteration to iteration: values of integer type, byte offsets, bounds of loops,
+the first free slot of a ring.
 
 The slots of a ring take turns. Where they differ by nothing else, a state may be drawn `as_slots_turn`: slots are
 numbered from the one whose turn is next, and parities are relative to their turns. Then the state recurs with every
@@ -223,7 +223,7 @@ class Drawing:
         self.shape.append(value)
 
     def number(self, value: float) -> None:
-        """A number that may move on from turn to turn."""
+        """A number that may move on from iteration to iteration."""
         self.shape.append("number")
         self.numbers.append(value)
 
@@ -300,7 +300,7 @@ class Drawing:
         elif isinstance(value, CODE):
             self.literal(("code", id(cast("object", value))))
         else:
-            raise UnknownStateError(f"a {type(value).__name__}, which cannot be compared from turn to turn")
+            raise UnknownStateError(f"a {type(value).__name__}, which cannot be compared from iteration to iteration")
 
     def sequence(self, values: Iterable[Any]) -> None:
         """Values in their order, and how many they are."""

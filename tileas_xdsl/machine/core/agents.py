@@ -195,7 +195,7 @@ class Agent(Thread):
         self.threads_met = 0
         """The moment from which on its threads have not met at a barrier."""
         self.parts = Parts[OwnPart]()
-        """State that rooms of the machine keep for this thread: uncommitted copies, queues of its own."""
+        """State that modules of the machine keep for this thread: uncommitted copies, queues of its own."""
         self.outcome: Any = None
         """The outcome of its outermost standing, once it has finished."""
         self._stack: list[Standing | Position] = []

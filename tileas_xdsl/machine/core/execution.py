@@ -149,7 +149,7 @@ class Machine:
     opaque_names: frozenset[str] = frozenset()
     """The ids, extents and arguments that the numbers which differ between blocks are computed from."""
     parts: Parts[SharedPart] = field(default_factory=Parts[SharedPart])
-    """State that rooms of the machine keep for the execution: queues by number, barriers by address, pipelines."""
+    """State that modules of the machine keep for the execution: queues by number, barriers by address, pipelines."""
     phase_barriers: dict[PhaseBarrier, None] = field(default_factory=dict)
     """The barriers of which some phase has begun."""
     footprint: dict[str, bool] = field(default_factory=dict)

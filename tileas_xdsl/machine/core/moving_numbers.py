@@ -1,5 +1,5 @@
 """
-Numbers that move on from turn to turn of a loop, and what operations make of them.
+Numbers that move on from iteration to iteration of a loop, and what operations make of them.
 
 The same step of two turns, or of two executions, computes x in one and x + d in the other: d is the *shift* of x. A
 proof needs more than that one difference. It needs that after t rounds the step computes x + t d, for every t, and
@@ -84,7 +84,7 @@ Numbers = Sequence[Moving]
 Rule = Callable[[Operation, Numbers], "tuple[int, ...]"]
 """By how much the result moves on. Raises `IrregularError`."""
 
-NO_END = "compares numbers that come closer to each other from turn to turn"
+NO_END = "compares numbers that come closer to each other from iteration to iteration"
 
 
 def _all(values: Numbers, combine: Callable[..., int]) -> tuple[int, ...]:
@@ -109,12 +109,12 @@ def multiplied(op: Operation, values: Numbers) -> tuple[int, ...]:
         return tuple(left.value * shift for shift in right.shifts)
     if right.stays:
         return tuple(right.value * shift for shift in left.shifts)
-    raise IrregularError(op, "multiplies two numbers that both change from turn to turn")
+    raise IrregularError(op, "multiplies two numbers that both change from iteration to iteration")
 
 
 def _divided(op: Operation, value: Moving, divisor: int, what: str) -> Moving:
     if divisor <= 0 or not value.never_negative:
-        raise IrregularError(op, f"{what} a number that changes from turn to turn and may be negative")
+        raise IrregularError(op, f"{what} a number that changes from iteration to iteration and may be negative")
     must_move_by_multiples(
         op, value.shifts, divisor, f"{what} by {divisor} a number that moves on by no multiple of it"
     )
@@ -123,7 +123,7 @@ def _divided(op: Operation, value: Moving, divisor: int, what: str) -> Moving:
 
 def _constant(op: Operation, value: Moving) -> int:
     if not value.stays:
-        raise IrregularError(op, "takes a number that changes from turn to turn as its second operand")
+        raise IrregularError(op, "takes a number that changes from iteration to iteration as its second operand")
     return value.value
 
 
@@ -150,7 +150,7 @@ def shifted_right(op: Operation, values: Numbers) -> tuple[int, ...]:
 def masked(op: Operation, values: Numbers) -> tuple[int, ...]:
     value, mask = values if values[1].stays else (values[1], values[0])
     if not mask.stays or mask.value < 0:
-        raise IrregularError(op, "masks a number that changes from turn to turn by no fixed bits")
+        raise IrregularError(op, "masks a number that changes from iteration to iteration by no fixed bits")
     step = 1 << mask.value.bit_length()
     must_move_by_multiples(op, value.shifts, step, f"takes bits of a number that moves on by no multiple of {step}")
     return stays(values)
@@ -192,7 +192,7 @@ def positive(op: Operation, values: Numbers) -> tuple[int, ...]:
 def _extreme(pick: Callable[[int, int], int]) -> Rule:
     def rule(op: Operation, values: Numbers) -> tuple[int, ...]:
         if not all(value.never_negative for value in values):
-            raise IrregularError(op, "compares numbers that change from turn to turn and may be negative")
+            raise IrregularError(op, "compares numbers that change from iteration to iteration and may be negative")
         order_stays(op, *values)
         wanted = pick(values[0].value, values[1].value)
         return next(value for value in values if value.value == wanted).shifts
@@ -211,7 +211,7 @@ def unchanged(_op: Operation, values: Numbers) -> tuple[int, ...]:
 def extended_by_zeros(op: Operation, values: Numbers) -> tuple[int, ...]:
     """Zero extension reads a negative number as a large one, so the result jumps where the operand changes its sign."""
     if not values[0].stays and not values[0].never_negative:
-        reason = "extends by zeros a number that changes from turn to turn and may be negative"
+        reason = "extends by zeros a number that changes from iteration to iteration and may be negative"
         fastest = max(map(abs, values[0].shifts))
         raise IrregularError(op, reason, wrong_after=-(-abs(values[0].value) // fastest))
     return values[0].shifts
@@ -221,7 +221,7 @@ def narrowed(op: Operation, values: Numbers) -> tuple[int, ...]:
     width = bit_width(op.results[0].type)
     if width >= LEAST_WIDTH:
         return values[0].shifts
-    reason = f"keeps {width} bits of a number that changes from turn to turn"
+    reason = f"keeps {width} bits of a number that changes from iteration to iteration"
     must_move_by_multiples(op, values[0].shifts, 1 << width, reason)
     return stays(values)
 
@@ -233,7 +233,7 @@ def _resized_by_zeros(op: Operation, values: Numbers) -> tuple[int, ...]:
 def selected(op: Operation, values: Numbers) -> tuple[int, ...]:
     condition, *choices = values
     if not condition.stays:
-        raise IrregularError(op, "selects by a condition that changes from turn to turn")
+        raise IrregularError(op, "selects by a condition that changes from iteration to iteration")
     return choices[0 if condition.value else 1].shifts
 
 

@@ -38,7 +38,7 @@ class LoopNote(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Look:
-    """An op finds something (a slot, a barrier) by a number. Each room of the machine has its own subclasses."""
+    """An op finds something (a slot, a barrier) by a number. Each module of the machine has its own subclasses."""
 
     op: Operation
 

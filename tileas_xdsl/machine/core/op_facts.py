@@ -70,7 +70,7 @@ class Facts:
     moves: Rule | None = None
     """How the result of an op that only computes moves on with its operands; None: irregularly."""
     may_move: tuple[str, ...] = ()
-    """The groups of operands of an op that acts which may move on from turn to turn."""
+    """The groups of operands of an op that acts which may move on from iteration to iteration."""
     gives_count: bool = False
     """Whether its result counts parts of the state (the members of a group), and so moves on when they do."""
     first_index: int | None = None

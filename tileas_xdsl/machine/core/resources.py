@@ -101,7 +101,7 @@ class Resources(SharedPart):
 
     def draw(self, canvas: Canvas) -> None:
         if self.held:
-            canvas.refuse("resources held, which cannot be compared from turn to turn")
+            canvas.refuse("resources held, which cannot be compared from iteration to iteration")
 
 
 @dataclass

@@ -1,5 +1,5 @@
 """
-Parts: state that rooms of the machine keep, for a whole execution (`SharedPart`) or for one agent (`OwnPart`).
+Parts: state that modules of the machine keep, for a whole execution (`SharedPart`) or for one agent (`OwnPart`).
 
     class Tasks(SharedPart):                          machine.part(Tasks).started.append(child)
         started: list[Agent]
@@ -88,7 +88,7 @@ class Canvas(Protocol):
 
 
 class SharedPart(ABC):
-    """State that one room of the machine keeps for an execution."""
+    """State that one module of the machine keeps for an execution."""
 
     @abstractmethod
     def draw(self, canvas: Canvas) -> None:
@@ -102,7 +102,7 @@ class SharedPart(ABC):
 
 
 class OwnPart(ABC):
-    """State that one room of the machine keeps for an agent."""
+    """State that one module of the machine keeps for an agent."""
 
     @abstractmethod
     def draw(self, canvas: Canvas, agent: Agent) -> None:

@@ -1,7 +1,7 @@
 """
 What meanings and parts see of the execution around an agent: its state, what is noted in it, and its works.
 
-    agent.shared(Barriers)                      state that a room keeps for the whole execution
+    agent.shared(Barriers)                      state that a module keeps for the whole execution
     agent.note(op, "wait", "waits for x")       a step in the trace
     agent.assume(..), agent.report(..)          what the verdict will name
     agent.peek(view), agent.poke(view, data)    bytes, without an access

@@ -45,7 +45,7 @@ def run_turns(
     turns: list[Agent] = []
     for indices in product(*axes):
         agent.check_time(op)
-        name = f"{agent.name}, turn {', '.join(map(str, indices))}"
+        name = f"{agent.name}, iteration {', '.join(map(str, indices))}"
         turns.append(agent.fork(name, op, _run_turn, body, indices, captures=[body], hardware=agent.hardware))
         agent.note(op, "fork", f"starts {name}", on=turns[-1])
     end = EndOfAgents(turns)

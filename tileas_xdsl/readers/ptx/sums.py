@@ -271,7 +271,7 @@ def _leaves_a_rest(operand: Operand, uses: Mapping[Operand, list[Step]], seen: s
 
 
 def _step_of(operand: Operand) -> int:
-    """By how much a variable of a loop grows from turn to turn; 1 for any other number."""
+    """By how much a variable of a loop grows from iteration to iteration; 1 for any other number."""
     step = operand.step if isinstance(operand, Value) else None
     if step is not None and step.what in ("add", "sub") and isinstance(step.operands[1], Constant):
         phi = step.operands[0].step if isinstance(step.operands[0], Value) else None

@@ -59,7 +59,7 @@ def _comes_back(start: Block, block: Block) -> bool:
 
 
 def _carries(block: Block, asked: Step) -> bool:
-    """Whether what is asked changes from turn to turn: then it is no wait for one phase."""
+    """Whether what is asked changes from iteration to iteration: then it is no wait for one phase."""
     changing = {phi.results[0] for phi in block.phis}
     own = set(block.steps)
     worklist: list[Operand] = list(asked.operands)

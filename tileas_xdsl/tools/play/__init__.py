@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=TRIP_COUNT,
         metavar="N",
-        help=f"how often loops turn in the timelines, to begin with (default: {TRIP_COUNT})",
+        help=f"trip count of loops in the timelines, at first (default: {TRIP_COUNT})",
     )
     parser.add_argument(
         "--port", type=int, default=0, metavar="N", help="where to listen (default: a port that is free)"

@@ -123,7 +123,7 @@ class ConvertQueueToNVVMPass(ModulePass):
     )
     peel: bool = field(
         default=True,
-        metadata={"help": "run first turns of loops on their own where computed counts are constants then"},
+        metadata={"help": "peel the first iterations of loops if computed counts are constants then"},
     )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

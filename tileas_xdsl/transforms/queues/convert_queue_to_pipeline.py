@@ -263,7 +263,7 @@ def _refuse_deep_waits(queue: int | SSAValue, function: Operation) -> None:
             refuse(
                 op,
                 f"leaves {op.count} groups of queue {queue} unfinished where it is not known how many there are: of a "
-                f"loop, {MOST_TURNS} turns are told apart, and each stage is consumed exactly once",
+                f"loop, {MOST_TURNS} iterations are told apart, and each stage is consumed exactly once",
                 f"leave fewer than {MOST_TURNS} groups",
             )
 

@@ -255,7 +255,7 @@ def _check_dependences(graph: DependenceGraph, placements: Mapping[Operation, Pl
     refuse(
         edge.sink,
         f"scheduled before what it depends on{more}: {edge}; {_times(edge, placements)}",
-        "place it in a later stage, or later in the same slot",
+        "place it in a later stage, or later in the same time step",
     )
 
 

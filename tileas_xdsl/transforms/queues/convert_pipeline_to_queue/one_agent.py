@@ -249,7 +249,7 @@ class OneAgent:
 
 
 def _hands_over_tiles(op: ProduceOneOp | ConsumeOneOp) -> bool:
-    """Whether the slot itself carries something from turn to turn."""
+    """Whether the slot itself carries something from iteration to iteration."""
     if op.is_abstract:
         return False
     steps = (ProducerWriteOp, ConsumerReadOp)

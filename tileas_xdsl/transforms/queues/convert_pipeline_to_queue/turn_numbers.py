@@ -1,5 +1,5 @@
 """
-Which turn is it? The iterators of a pipeline, followed from turn to turn, and made numbers.
+Which turn is it? The iterators of a pipeline, followed from iteration to iteration, and made numbers.
 
 A turn is FIFO if its iterator is the next one: the first, or what `inc_iter` makes of the one that the turn before
 took, on whatever way control flow has carried it. An index numbers the turns where it counts the iterations of the only

@@ -152,7 +152,7 @@ class GenerateSchedulePass(ModulePass):
     )
     blocks: int = field(default=1, metadata={"help": "blocks that a multiprocessor holds, where a function says none"})
     schedule_trace_file: str = field(
-        default="", metadata={"help": "where a Chrome trace of the schedule goes, one lane a slot"}
+        default="", metadata={"help": "where a Chrome trace of the schedule goes, one lane a unit"}
     )
 
     @property

@@ -162,7 +162,7 @@ def _goes_on(op: ClassifiedOp) -> bool:
 def _require_own_turn(op: ClassifiedOp, loop: scf.ForOp) -> None:
     for token in op.tokens:
         if isinstance(token, BlockArgument) and token.block is loop.body.block and is_token(token.type):
-            raise NoPartitionError(f"'{op_name(op)}' of an agent works on a slot of an earlier turn")
+            raise NoPartitionError(f"'{op_name(op)}' of an agent works on a slot of an earlier iteration")
 
 
 # Carrying it out ------------------------------------------------------------------------------------------------------
