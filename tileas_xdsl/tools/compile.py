@@ -73,7 +73,7 @@ TARGET = ComputeCapabilityAttr.name
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the program; - is standard input")
-    parser.add_argument("-o", "--out", metavar="OUT", help="where the program goes (default: standard output)")
+    parser.add_argument("-o", "--out", metavar="OUT", help="the file to write (default: standard output)")
     parser.add_argument(
         "--strategy", default="warp-specialize", choices=get_args(Strategy), help="default: warp-specialize"
     )
@@ -87,7 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--persistent",
         action=argparse.BooleanOptionalAction,
-        help="launch as many blocks as there is room for, and let each compute every n-th program",
+        help="launch as many blocks as fit on the GPU, and let each compute every n-th program",
     )
     parser.add_argument(
         "--blocks", type=int, metavar="N", help="blocks that a multiprocessor holds at a time (default: 1 or 2)"
@@ -95,14 +95,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--under-load",
         action="store_true",
-        help="let loads come in time if all multiprocessors load at once: more slots (sm_90 only)",
+        help="add slots, so that loads arrive in time when all multiprocessors load at once (sm_90 only)",
     )
     parser.add_argument(
         "--group-programs",
         type=int,
         default=0,
         metavar="ROWS",
-        help="let programs that run at a time share rows and columns of tiles, by groups of so many rows",
+        help="group this many rows of tiles, so that programs that run at a time share rows and columns",
     )
     parser.add_argument(
         "--target",
@@ -111,8 +111,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"{DEFAULT_CHIP}; for a program {DEFAULT_TARGET})",
     )
     machine_code.add_arguments(parser)
-    parser.add_argument("--save-temps", metavar="DIR", help="write the program down behind every pass")
-    parser.add_argument("--remarks", action="store_true", help="show what the passes remark")
+    parser.add_argument("--save-temps", metavar="DIR", help="write the program after each pass")
+    parser.add_argument("--remarks", action="store_true", help="show the remarks of the passes")
     others = parser.add_argument_group(
         "options of TileAS' driver", "All but --num-warps and --num-ctas are refused: they have no effect."
     )

@@ -31,7 +31,7 @@ POSSIBLE, IMPOSSIBLE = 0, 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("layout", metavar="LAYOUT", help="such as 'smem, swizzle<128>'")
+    parser.add_argument("layout", metavar="LAYOUT", help="the layout, such as 'smem, swizzle<128>'")
     parser.add_argument("target", metavar="TARGET", nargs="?", help="another layout of the tile, to convert it into")
     parser.add_argument("--tile", metavar="TILE", default="64x64xf16", help="extents and type (default: 64x64xf16)")
     parser.add_argument("-o", "--out", metavar="OUT", help="the picture to write: something.svg")

@@ -227,14 +227,14 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
         "--threads",
         type=int,
         metavar="N",
-        help="how many threads run a function that does not say so itself, as nvvm.reqntid does (default: one)",
+        help="number of threads of a function that does not state it, as nvvm.reqntid does (default: one)",
     )
 
 
 def add_programs(parser: argparse.ArgumentParser, of_what: str) -> None:
     """Add the option that says how many programs there are; `of_what` says what becomes of them."""
     parser.add_argument(
-        "--programs", type=programs_given, metavar="N[xM[xK]]", help=f"how many programs a grid has: {of_what}"
+        "--programs", type=programs_given, metavar="N[xM[xK]]", help=f"number of programs in a grid: {of_what}"
     )
 
 

@@ -147,7 +147,7 @@ def build_parser(chosen: str | None) -> argparse.ArgumentParser:
         epilog="Stock xdsl-opt runs our passes, too: xdsl-opt FILE -p PASS,PASS{option=value}.",
     )
     parser.set_defaults(parser=parser)
-    parser.add_argument("--version", action="store_true", help="say which versions these are, and exit")
+    parser.add_argument("--version", action="store_true", help="print the versions, and exit")
     subparsers = parser.add_subparsers(dest="subcommand", metavar="SUBCOMMAND", title="subcommands")
     for name, (module_name, summary) in SUBCOMMANDS.items():
         description = f"{summary[0].upper()}{summary[1:]}."

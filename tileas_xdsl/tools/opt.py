@@ -43,10 +43,10 @@ SEPARATOR = "// -----"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", nargs="?", default=STDIN, help="the program (default: standard input)")
     parser.add_argument("-p", "--passes", metavar="PASSES", default="", help="PASS,PASS{option=value}: run these")
-    parser.add_argument("-o", "--out", metavar="OUT", help="where the program goes (default: standard output)")
+    parser.add_argument("-o", "--out", metavar="OUT", help="the file to write (default: standard output)")
     parser.add_argument("--print-op-generic", action="store_true", help="print every op in generic form")
     parser.add_argument("--split-input-file", action="store_true", help=f"the file holds programs between {SEPARATOR}")
-    parser.add_argument("--allow-unregistered-dialect", action="store_true", help="read ops that nobody has defined")
+    parser.add_argument("--allow-unregistered-dialect", action="store_true", help="accept ops that no dialect defines")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -100,7 +100,7 @@ def passes_of(name: str | None, everything: bool) -> PassList:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME", help="only this pass")
-    parser.add_argument("--all", action="store_true", help="also the passes that xDSL brings along")
+    parser.add_argument("--all", action="store_true", help="also the passes of xDSL")
     parser.add_argument("--format", choices=["text", "json"], default="text", help="text (the default) or json")
 
 

@@ -74,7 +74,7 @@ MOST_AGENTS = 8
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the program; - is standard input")
-    parser.add_argument("--function", metavar="F", help="which function; may be left out where there is only one")
+    parser.add_argument("--function", metavar="F", help="which function; may be left out if there is only one")
     parser.add_argument(
         "--arg",
         metavar="NAME=V",

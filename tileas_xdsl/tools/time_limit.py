@@ -51,7 +51,7 @@ def add_steps(parser: argparse.ArgumentParser) -> None:
         type=number_of_steps,
         metavar="N",
         help="steps after which the check of a function ends with what is known, the same on every computer; "
-        f"none for no limit (default: {STEPS:,}, or none where --timeout is given)",
+        f"none for no limit (default: {STEPS:,}, or none if --timeout is given)",
     )
 
 

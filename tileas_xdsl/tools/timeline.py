@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of a simulated run: function, trip count, arguments and target."""
-    parser.add_argument("--function", metavar="F", help="which function; may be left out where there is only one")
+    parser.add_argument("--function", metavar="F", help="which function; may be left out if there is only one")
     parser.add_argument(
         "--arg",
         metavar="NAME=V",

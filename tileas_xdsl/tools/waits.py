@@ -24,8 +24,8 @@ FORMATS = {"dot": dependence_dot, "svg": dependence_svg}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the program; - is standard input")
-    parser.add_argument("--function", metavar="F", help="which function; may be left out where there is only one")
-    parser.add_argument("--format", choices=list(FORMATS), help="dot or svg (default: as OUT ends, else dot)")
+    parser.add_argument("--function", metavar="F", help="which function; may be left out if there is only one")
+    parser.add_argument("--format", choices=list(FORMATS), help="dot or svg (default: by the ending of OUT, else dot)")
     parser.add_argument("-o", "--output", metavar="OUT", help="the file to write (default: standard output)")
 
 

@@ -92,40 +92,40 @@ RANGE = re.compile(r"(\d+)(?:\.\.(\d+))?")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "files", metavar="FILE", nargs="+", help="the programs, or folders of them; - is standard input"
+        "files", metavar="FILE", nargs="+", help="programs, or folders of programs; - is standard input"
     )
     parser.add_argument("--function", metavar="F", help="check this function only (default: every public one)")
     parser.add_argument(
         "--trip-counts",
         metavar="0..8",
-        help="try only these with arguments that bound loops: numbers and ranges, as in 0..4,8 (default: 0..8, or as "
-        "many as the deepest ring asks for, and then a proof for every trip count)",
+        help="values to try for arguments that bound loops, such as 0..4,8 (default: 0..8, or as many as the deepest "
+        "ring needs; then a proof for every trip count)",
     )
     parser.add_argument(
         "--arg", metavar="NAME=N", action="append", default=[], help="fix an integer argument, by name or number"
     )
     add_capture(parser)
     parser.add_argument(
-        "--may-alias", metavar="A,B", action="append", default=[], help="these array arguments may be one array"
+        "--may-alias", metavar="A,B", action="append", default=[], help="array arguments that may be the same array"
     )
     parser.add_argument(
         "--assume",
         metavar="CONDITION",
         action="append",
         default=[],
-        help="check only calls that keep this: 'K >= 1', 'K %% 64 == 0', 'N >= K', 'M == N', or several with 'and'",
+        help="check only calls where this holds: 'K >= 1', 'K %% 64 == 0', 'N >= K', 'M == N', or several with 'and'",
     )
     parser.add_argument(
         "--assume-pure",
         metavar="OP",
         action="append",
         default=[],
-        help="ops of this name only compute from their operands",
+        help="treat ops of this name as pure: they only compute from their operands",
     )
     parser.add_argument(
         "--relaxed-proxy",
         action="store_true",
-        help="a generic read, then an asynchronous write with no proxy fence between them, is a warning",
+        help="only warn of a generic read before an asynchronous write without a proxy fence",
     )
     add_threads(parser)
     add_programs(parser, "what one block with a persistent loop may compute (default: any number)")
@@ -142,15 +142,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dump-stage",
         metavar="PASS",
-        help="of a dump of Triton (MLIR_ENABLE_DUMP=1), check the last module before this pass (default: the last one "
+        help="in a dump of Triton (MLIR_ENABLE_DUMP=1), check the last module before this pass (default: the last one "
         "in TTGIR)",
     )
     add_python(parser)
     add_launch(parser)
-    parser.add_argument(
-        "--all", action="store_true", help="show every violation in full, not one for each mistake and where others are"
-    )
-    parser.add_argument("--watch", action="store_true", help="check again whenever a file has changed")
+    parser.add_argument("--all", action="store_true", help="show every violation in full, not one for each mistake")
+    parser.add_argument("--watch", action="store_true", help="check again when a file changes")
     parser.add_argument("--format", choices=["text", "json"], default="text", help="text (the default) or json")
 
 

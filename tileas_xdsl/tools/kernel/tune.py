@@ -40,15 +40,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--arg", action="append", default=[], metavar="NAME=V", help="an argument of the launch, as for `tileas run`"
     )
-    parser.add_argument("--grid", metavar="X,Y,Z", help="the blocks of the launch (default: as the arrays say)")
-    parser.add_argument("--function", metavar="NAME", help="which kernel, where there are several")
+    parser.add_argument("--grid", metavar="X,Y,Z", help="the blocks of the launch (default: from the arrays)")
+    parser.add_argument("--function", metavar="NAME", help="which kernel, if there are several")
     parser.add_argument("--target", metavar="T", help="compute capability (default: as for `tileas compile`)")
     parser.add_argument(
-        "--compiled", type=int, default=COMPILED, metavar="N", help=f"of how many code is made (default: {COMPILED})"
+        "--compiled", type=int, default=COMPILED, metavar="N", help=f"candidates to compile (default: {COMPILED})"
     )
     parser.add_argument("--no-check", action="store_true", help="do not check the threads of the winner")
     parser.add_argument("--no-measure", action="store_true", help="do not measure, even if there is a GPU")
-    parser.add_argument("--no-cache", action="store_true", help="neither take nor keep what was found")
+    parser.add_argument("--no-cache", action="store_true", help="do not use the cache of results")
     parser.add_argument("-o", "--out", metavar="OUT", help="write the result: something.json or .svg")
 
 

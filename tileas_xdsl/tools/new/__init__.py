@@ -31,7 +31,7 @@ WORDS = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kind", metavar="KIND", choices=KINDS, help=f"what to begin: {', '.join(KINDS)}")
-    parser.add_argument("name", metavar="NAME", help="its name: DIALECT.OP of an op, else words with dashes")
+    parser.add_argument("name", metavar="NAME", help="its name: DIALECT.OP for an op, else words with dashes")
     parser.add_argument("--into", metavar="FOLDER", type=Path, default=Path(), help="where to put it (default: here)")
 
 

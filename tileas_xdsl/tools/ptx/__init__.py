@@ -58,18 +58,18 @@ def add_launch(parser: argparse.ArgumentParser) -> None:
         metavar="P=BOX",
         action="append",
         default=[],
-        help=f"what the tensor map that parameter P is maps, as P={EXAMPLE}",
+        help=f"type, box and swizzle of the tensor map in parameter P, such as P={EXAMPLE}",
     )
     group.add_argument(
         "--strict-tcgen05",
         action="store_true",
-        help="ask for fences of tensor memory where a kernel has none, and for a wait before registers are read",
+        help="require tensor-memory fences even if a kernel has none, and a wait before registers are read",
     )
     group.add_argument(
         "--level",
         choices=["ttgir", "ptx"],
         default="ttgir",
-        help="ptx: in folders as Triton's cache, check the PTX beside TTGIR as well",
+        help="ptx: in folders such as Triton's cache, check the PTX beside TTGIR, too",
     )
     group.add_argument("--remarks", action="store_true", help="list instructions whose results are not followed")
 

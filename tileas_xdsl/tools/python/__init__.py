@@ -41,18 +41,17 @@ def add_python(parser: argparse.ArgumentParser) -> None:
         metavar="T",
         action="append",
         default=[],
-        help=f"what Triton compiles for, as sm_100 or gfx950; may be given more than once (default: {DEFAULT})",
+        help=f"target for Triton, such as sm_100 or gfx950; may be repeated (default: {DEFAULT})",
     )
     group.add_argument(
         "--call",
         metavar="TEST",
-        help="call this in the place of what the file does by itself: tests/test_softmax.py::test_rows, or test_rows "
-        "of the file",
+        help="call this test instead of running the file: tests/test_softmax.py::test_rows, or test_rows of the file",
     )
     group.add_argument(
         "--launches",
         action="store_true",
-        help="of 'file.py:kernel' in cuTile Python, check each launch that the file makes of it; nothing is computed",
+        help="for 'file.py:kernel' in cuTile Python, check each of its launches in the file; nothing is computed",
     )
 
 
