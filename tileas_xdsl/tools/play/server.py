@@ -199,7 +199,7 @@ def page_of(asked: Asked) -> str:
 <div class="choices">
 <label>add <select name="pass" aria-label="add a pass"><option value="">a pass</option>{passes}</select></label>
 <label>target <select name="target">{_option("", "of the program", asked.target is None)}{options}</select></label>
-<label>turns <input name="trip_count" type="number" min="0" max="{MOST_TURNS}" value="{asked.trip_count}"></label>
+<label>iterations <input name="trip_count" type="number" min="0" max="{MOST_TURNS}" value="{asked.trip_count}"></label>
 <button type="button" name="share">Save as one page</button>
 </div>
 </form>
