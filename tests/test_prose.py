@@ -44,7 +44,7 @@ def test_the_pages_together_stay_short():
     assert 0 < words - course <= MOST_WORDS
 
 
-CEILINGS = {"nobody": 203, "whoever": 49}
+CEILINGS = {"nobody": 203, "whoever": 49, "somebody": 29}
 """How often the texts of the code have a word that pages may not have. A number may only fall."""
 
 

@@ -21,13 +21,14 @@ LONGEST = 25
 """Words of a sentence."""
 BANNED = re.compile(
     r"\b(nobody|whoever|simply|just|obviously|trivial\w*|easily|basically|clearly|very|magic\w*|"
-    r"in order to|utili[sz]e\w*|leverage\w*|note that|of course|as we all know|storey\w*|riddle\w*)\b",
+    r"in order to|utili[sz]e\w*|leverage\w*|note that|of course|as we all know|storey\w*|riddle\w*|"
+    r"somebody|the latter|in the place of|held against|told apart|so many)\b",
     re.IGNORECASE,
 )
-"""Filler, and words that hide who acts."""
+"""Filler, words that hide who acts, and wordings for which the field has a shorter one."""
 FILLER = re.compile(
     r"\b(simply|obviously|trivial\w*|easily|basically|clearly|very|in order to|utili[sz]e\w*|leverage\w*|of course|"
-    r"as we all know|storey\w*|riddle\w*)\b",
+    r"as we all know|storey\w*|riddle\w*|the latter|in the place of|held against)\b",
     re.IGNORECASE,
 )
 """The part of `BANNED` that no text of the code has: its other words are also names, or verbs with another sense."""

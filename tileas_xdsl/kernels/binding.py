@@ -1,5 +1,5 @@
 """
-What a caller passes, held against the launch contract before anything runs: on the machine and on a GPU alike.
+What a caller passes, compared with the launch contract before anything runs: on the machine and on a GPU alike.
 
 A caller passes arrays and numbers, in the order of the program's arguments or by name. Sizes, strides and second maps
 of an array follow from it. Each problem is an `ArgumentError` that names the parameter.

@@ -240,7 +240,7 @@ class Launchable:
         """
         Start the kernel on arrays and numbers in the order of `names_of`, with a grid as `grid_of` takes it.
 
-        A launch like an earlier one is not held against the contract again; see `repeated`. Raises what `launch`
+        A launch like an earlier one is not compared with the contract again; see `repeated`. Raises what `launch`
         raises.
         """
         found = read(values)

@@ -2,7 +2,7 @@
 Launches that are like an earlier one but for addresses and numbers: what was checked then is not checked again.
 
 Whether an array may be passed follows from its kind (element type, sizes, strides, device) and from whether its address
-is aligned. So a launch is held against the contract once for all arguments of the same kinds, and what it passes is
+is aligned. So a launch is compared with the contract once for all arguments of the same kinds, and what it passes is
 kept: one cell of memory for each parameter. The next launch of these kinds puts its addresses and numbers into the
 cells.
 

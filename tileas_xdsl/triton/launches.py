@@ -1,5 +1,5 @@
 """
-Launches of kernels that are checked in the place of being made: `with checking("sm_90"):` and `@checked("sm_90")`.
+Launches of kernels that are checked, not made: `with checking("sm_90"):` and `@checked("sm_90")`.
 
 Nothing is executed. Each launch is compiled as Triton would compile it, with the types and divisibilities of its
 arguments, once for each set of them; a tuned kernel is checked in all configurations that the tuner would try.

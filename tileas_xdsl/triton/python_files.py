@@ -194,7 +194,7 @@ def kernels_of(path: str, target: str, call: str | None = None) -> Found:
     """
     The kernels that the Python file `path` launches when it is executed, each in every form once, for `target`.
 
-    `call` names a function that is called in the place of the file's last part (`if __name__ == "__main__"`): a test,
+    `call` names a function that is called instead of the file's last part (`if __name__ == "__main__"`): a test,
     as `tests/test_softmax.py::test_rows`, or `test_rows` in the file itself. It gets what its parameters are
     parametrized with, and for other fixtures stand-ins.
 

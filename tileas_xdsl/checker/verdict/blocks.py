@@ -7,7 +7,7 @@ grids of 1 to 4 blocks.
 
     %b = ctaid.x      %g = nctaid.x      scf.for %t = %b to %n step %g        a loop over blocks
 
-How often such a loop turns is an argument in the place of those that its upper bound is computed from: for every n,
+How often such a loop turns is an argument instead of those that its upper bound is computed from: for every n,
 block 0 of 1 turns n times, and every block of any grid turns some number of times.
 """
 

@@ -6,7 +6,7 @@ What is known of xDSL's own ops, which cannot inherit our interfaces: one dialec
     linalg.matmul                  reads its inputs and outputs, writes its outputs
     func.call @f(%B)               may do anything
 
-*Models* answer our interfaces in the place of an op (`interfaces.py`). *Rules* give its memory effects, where its
+*Models* answer our interfaces instead of an op (`interfaces.py`). *Rules* give its memory effects, where its
 traits give none or do not say where. An op without a rule is asked for its memory effect traits; without those it
 touches everything.
 """

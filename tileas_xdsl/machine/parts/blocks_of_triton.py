@@ -149,7 +149,7 @@ def leads(agent: Agent, op: Operation, kind: Attribute) -> bool:
 
 
 def view_in_block(agent: Agent, op: Operation, view: View, rank: int) -> View:
-    """What block `rank` has in the place of `view`."""
+    """What block `rank` has instead of `view`."""
     if agent.block is None or rank == agent.block.rank:
         return view
     base = agent.shared(ClusterMemory).of_block(view.base, rank) if rank < agent.block.count else None
@@ -179,19 +179,19 @@ def path_in_block(agent: Agent) -> tuple[str, ...]:
 
 
 def object_of_block(agent: Agent, base: MemoryObject) -> MemoryObject:
-    """What the block of `agent` has in the place of `base`."""
+    """What the block of `agent` has instead of `base`."""
     own = None if agent.block is None else agent.shared(ClusterMemory).of_block(base, agent.block.rank)
     return base if own is None else own
 
 
 def is_in_all_blocks(agent: Agent, base: MemoryObject) -> bool:
-    """Whether each block has an object in the place of `base`."""
+    """Whether each block has an object instead of `base`."""
     return agent.shared(ClusterMemory).owner(base) is not None
 
 
 def give_to_all_blocks(agent: Agent, op: Operation, base: MemoryObject) -> None:
     """
-    Let each block of the cluster have an object in the place of `base`, which `op` allocates: Triton's memory is there
+    Let each block of the cluster have an object instead of `base`, which `op` allocates: Triton's memory is there
     from the start of a block to its end.
     """
     if agent.block is None:

@@ -70,7 +70,7 @@ class Window:
 
 
 def filled(static: Sequence[int], operands: Iterator[int]) -> list[int]:
-    """`static` with the next of `operands` in the place of every marker."""
+    """`static` with the next of `operands` instead of every marker."""
     return [next(operands) if number == DYNAMIC_INDEX else number for number in static]
 
 

@@ -1,7 +1,7 @@
 """
 Matrices in the registers of a warp: which element lies in which register of which lane.
 
-It is asked of the layouts of the fragments, which the PTX manual's tables are held against.
+It is asked of the layouts of the fragments, which the PTX manual's tables are compared with.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 The search for the smallest initiation interval, and the refinement by constraints.
 
 The initiation interval goes up one by one from the largest bound: feasibility is not monotone, so bisection could miss
-the smallest. What a round finds is held against the budget of memory. Where rings take too much, the next round limits
+the smallest. What a round finds is compared with the budget of memory. Where rings take too much, the next round limits
 their copies; each such limit is a dependence from the last reader back to the writer. When the rounds are used up, the
 serial schedule is what is left.
 

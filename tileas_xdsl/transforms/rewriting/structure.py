@@ -142,7 +142,7 @@ def _drop_operands(op: Operation, is_gone: Callable[[SSAValue], bool]) -> None:
 
 
 def _drop_results(op: Operation, is_gone: Callable[[SSAValue], bool]) -> None:
-    """Put an op in the place of `op` that is like it but for the results that are gone."""
+    """Replace `op` by one that is like it without the results that are gone."""
     kept = [result for result in op.results if not is_gone(result)]
     regions = [op.detach_region(region) for region in list(op.regions)]
     slim = type(op).create(

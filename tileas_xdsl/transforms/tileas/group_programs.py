@@ -79,7 +79,7 @@ def _queries(function: Operation) -> list[GetProgramIdOp]:
 
 
 def _regroup(query: GetProgramIdOp, rows: int) -> None:
-    """Put what is to be asked for now in the place of `query`."""
+    """Replace `query` by what is to be asked for now."""
     made = _Numbers(query)
     across, down = made.programs(COLUMNS), made.programs(ROWS)
     number = made(arith.AddiOp, made(arith.MuliOp, made.id(COLUMNS), down), made.id(ROWS))

@@ -158,7 +158,7 @@ def _rewrite(function: Operation) -> None:
 
 
 def _publish(old: Publish, made: Sequence[Publish]) -> None:
-    """Put what publishes single stages in the place of what published them all."""
+    """Replace the ops that publish all stages by ops that publish single ones."""
     insert_like(made, old, InsertPoint.before(old))
     for token in old.results:
         for user in users_of(token):

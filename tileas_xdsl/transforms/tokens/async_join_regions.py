@@ -160,7 +160,7 @@ def _neighbours(tasks: Sequence[TokenTask], order: _Order) -> list[Joint]:
 
 
 def apply_joint(joint: Joint, renamed: dict[SSAValue, SSAValue]) -> None:
-    """Put one task in the place of the last of several; note in `renamed` what became of their results."""
+    """Replace the last of several tasks by one; note in `renamed` what became of their results."""
     members = {task.op for task in joint.tasks}
     *_, last = joint.tasks
     chained = any(token.owner in members for task in joint.tasks for token in (*task.dependencies, *task.promises))

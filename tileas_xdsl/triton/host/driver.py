@@ -46,7 +46,7 @@ class Driver:
         return GPU
 
     def get_device_interface(self) -> Any:
-        """In the place of `torch.cuda`."""
+        """Instead of `torch.cuda`."""
         return thing_named("device")
 
     def set_current_device(self, _device: object) -> None:

@@ -1,5 +1,5 @@
 """
-Launches of Triton's kernels are caught in the place of being made.
+Launches of Triton's kernels are caught instead of being made.
 
 What a launch gives back has the numbers of a compiled kernel that a program may ask for. Whatever would measure time
 runs once, and takes a millisecond.
@@ -86,7 +86,7 @@ def caught(device: Any, target: str, seen: Callable[[Launch], None]) -> Generato
         options: Any,
         *attributes: Any,
     ) -> None:
-        """In the place of `JITFunction._do_compile`: that it gives no kernel ends the launch."""
+        """Instead of `JITFunction._do_compile`: that it gives no kernel ends the launch."""
         source = source_of(function)(function, signature, constants, attributes[0])
         names = {function.arg_names[place[0]]: value for place, value in constants.items() if len(place) == 1}
         seen(Launch(function, source, names, vars(cast("object", options))))
@@ -133,7 +133,7 @@ class _Compiled:
 
 
 def _run_every_configuration(tuner: Any, *args: Any, **options: Any) -> Any:
-    """In the place of `Autotuner.run`, which measures all configurations and launches the best one."""
+    """Instead of `Autotuner.run`, which measures all configurations and launches the best one."""
     tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
     result: Any = None
     for configuration in tuner.prune_configs(options):
@@ -146,17 +146,17 @@ def _run_every_configuration(tuner: Any, *args: Any, **options: Any) -> Any:
 
 
 def _measure(fn: Callable[[], Any], *_args: Any, quantiles: Sequence[float] | None = None, **_options: Any) -> Any:
-    """In the place of `triton.testing.do_bench`."""
+    """Instead of `triton.testing.do_bench`."""
     fn()
     return [MILLISECONDS] * len(quantiles) if quantiles else MILLISECONDS
 
 
 def _measure_nothing(*_args: Any, **_options: Any) -> None:
-    """In the place of Triton's profiler."""
+    """Instead of Triton's profiler."""
 
 
 def _run_once(mark: Any, bench: Any, *_args: Any, **_options: Any) -> None:
-    """In the place of `triton.testing.Mark._run`: each line of a plot at its first point."""
+    """Instead of `triton.testing.Mark._run`: each line of a plot at its first point."""
     first = bench.x_vals[0]
     values = list(cast("Any", first)) if isinstance(first, list | tuple) else [first] * len(bench.x_names)
     for line in bench.line_vals:

@@ -171,7 +171,7 @@ def _blocks_of(agent: Agent, function: Operation) -> list[BlockOfCluster]:
 
 
 def _share_out(memory: ClusterMemory, blocks: Sequence[BlockOfCluster], arguments: Sequence[Any]) -> None:
-    """Give each of `blocks` objects of its own in the place of those in shared memory that `arguments` name."""
+    """Give each of `blocks` objects of its own instead of those in shared memory that `arguments` name."""
     named = dict.fromkeys(base for value in arguments if (base := base_of(value)) is not None)
     for base in named:
         if base.space == SHARED:

@@ -126,7 +126,7 @@ class ClusterMemory(SharedPart):
         return None if peers is None else peers.index(base)
 
     def of_block(self, base: MemoryObject, rank: int) -> MemoryObject | None:
-        """What block `rank` has in the place of `base`; None for an object that other blocks do not find."""
+        """What block `rank` has instead of `base`; None for an object that other blocks do not find."""
         peers = self.peers.get(base.serial)
         return None if peers is None else peers[rank]
 

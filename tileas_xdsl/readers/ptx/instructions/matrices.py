@@ -126,8 +126,8 @@ def _waited(builder: Builder, call: Call) -> None:
 def _fenced_before(row: Becomes) -> Becomes:
     """
     `row`, of an instruction that accesses tensor memory. The patterns of PTX ISA between threads have fences of tensor
-    memory, and say as well that what synchronises other memory does so here. A kernel that has none of these fences, as
-    those of Triton, is taken to rely on the latter: a fence stands in front of each access, and behind each wait.
+    memory. They also say that ops which synchronise other memory synchronise tensor memory. A kernel without these
+    fences, such as Triton's, is assumed to rely on these ops: a fence is before each access, and after each wait.
     """
 
     def fenced(builder: Builder, call: Call) -> None:

@@ -25,7 +25,7 @@ from tileas_xdsl.transforms.rewriting.structure import ending, remove_values
 
 
 class Merging:
-    """Puts the producer's transfers into the consumer, and the consumer in the place of the switch."""
+    """Puts the producer's transfers into the consumer, and replaces the switch by the consumer."""
 
     def __init__(self, plan: TwoAgents) -> None:
         self.plan = plan

@@ -33,7 +33,7 @@ class QueueTarget(ABC):
 
     @abstractmethod
     def emit_copy(self, copy: Copy, pointers: Pointers) -> None:
-        """Start `copy`, in the place of its store, which stays."""
+        """Start `copy` at the place of its store, which stays."""
 
     @abstractmethod
     def commit(self) -> Operation:

@@ -56,7 +56,7 @@ def holds_queue_ops(op: Operation) -> bool:
 
 def stand_in_for(op: Operation, number: int) -> Operation | None:
     """
-    Put a call of an unseen function in the place of `op`, which is erased; returns the call.
+    Replace `op` by a call of an unseen function; returns the call.
 
     Leaves all as it is, and returns None, where that cannot be: for a terminator, or where memory comes out of the op.
     """
@@ -142,7 +142,7 @@ def _may_write(op: Operation, value: SSAValue) -> bool:
 
 def _in_sight(op: Operation) -> dict[SSAValue, bool] | None:
     """
-    All memory that an op in the place of `op` may reach, which may all be written; None where some of it cannot be
+    All memory that an op that replaces `op` may reach, which may all be written; None where some of it cannot be
     named there, as in a function that others call.
     """
     if _is_called(enclosing_function(op)):
@@ -187,7 +187,7 @@ def _is_kept(value: SSAValue) -> bool:
 
 
 def _visible(op: Operation) -> Iterator[SSAValue]:
-    """The values that an op in the place of `op` can use, in program order within each block."""
+    """The values that an op that replaces `op` can use, in program order within each block."""
     node: Operation | None = op
     while node is not None and (block := node.parent_block()) is not None:
         yield from block.args

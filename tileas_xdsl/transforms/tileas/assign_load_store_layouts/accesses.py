@@ -135,7 +135,7 @@ def _array_behind(base: SSAValue) -> Attribute:
 def _strides(array: Attribute) -> list[int | None] | None:
     """
     The distances, in elements, that decide where rows begin and end: those of the axes, with the extent of the last
-    one and the offset in front; None in the place of one that is open, or where there is no array.
+    one and the offset in front; None instead of one that is open, or where there is no array.
     """
     if not isinstance(array, MemRefType | ArrayType) or array.get_num_dims() == 0:
         return None

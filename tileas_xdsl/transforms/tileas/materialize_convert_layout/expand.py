@@ -76,7 +76,7 @@ VECTOR_BYTES = 16
 
 
 def expand(op: ConvertLayoutOp, step: PlannedStep, options: Options) -> None:
-    """Put what `step` says in the place of `op`."""
+    """Replace `op` by what `step` says."""
     before, source = _source(op, step)
     ops: list[Operation] = [*before, *_moving(source, step, options)]
     result = ops[-1].results[0] if ops[-1].results else ops[-2].results[0]

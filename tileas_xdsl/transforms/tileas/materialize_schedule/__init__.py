@@ -455,7 +455,7 @@ def _bytes(types: Sequence[Attribute]) -> int:
 
 
 def _carry_out(plan: _Plan, block: Block, fold: bool) -> None:
-    """Put the agents of `plan` in the place of what they share out, their stages folded onto the loops or not."""
+    """Replace what the agents of `plan` share out by these agents, their stages folded onto the loops or not."""
     found = plan.found
     first_step = next(op for op in found.inside if any(map(fills, op.walk())))
     Rewriter.insert_op(list(plan.rings.values()), InsertPoint.before(first_step))

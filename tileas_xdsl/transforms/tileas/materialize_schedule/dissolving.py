@@ -169,7 +169,7 @@ def _require_own_turn(op: ClassifiedOp, loop: scf.ForOp) -> None:
 
 
 def dissolve(plan: Dissolution) -> None:
-    """Put the agents of `plan` in the place of their switch, as one."""
+    """Replace the switch of the agents of `plan` by these agents, as one."""
     here = InsertPoint.before(plan.switch)
     loops = [agent.loop for agent in plan.agents if agent.loop is not None]
     for wait in [op for agent in plan.agents for op in agent.behind if _waits_for_fills(op, loops)]:

@@ -259,7 +259,7 @@ def carry_out(plan: SlicePlan) -> scf.ForOp:
 
 def _split_carried(plan: SlicePlan, halves: Halves) -> None:
     """
-    Let the loop carry first halves in the place of tiles, and the second halves behind all else. What uses the results
+    Let the loop carry first halves instead of tiles, and the second halves behind all else. What uses the results
     gets the whole tiles, put together behind the loop. The yields are left to `carry_out`.
     """
     loop, body = plan.loop, plan.loop.body.block

@@ -107,7 +107,7 @@ def _constant(op: arith.ConstantOp, low: Lowering) -> None:
 
 
 def _of_type(value: Attribute, type_: Attribute) -> Attribute:
-    """The constant with integers in the place of indices."""
+    """The constant with integers instead of indices."""
     if isinstance(value, IntegerAttr) and isinstance(type_, IntegerType):
         return integer(cast("IntegerAttr[Any]", value).value.data, cast("IntegerType", type_))
     if isinstance(value, DenseIntOrFPElementsAttr) and isinstance(type_, VectorType):
