@@ -732,14 +732,14 @@ WIDER: dict[Statement, int] = {
     turned: 2,
     gather: 2,
     product: 6,
-    batch: 1,
+    batch: 2,
     found_in_memory: 2,
     small_floats: 1,
     store_row: 1,
-    add_atomically: 1,
-    scan: 1,
+    add_atomically: 2,
+    scan: 2,
     function: 3,
-    loop_until: 1,
+    loop_until: 2,
 }
 """What wider programs say besides, or more often."""
 NESTS = frozenset({loop, loop_until})
