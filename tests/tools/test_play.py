@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Generator
+from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -195,11 +196,21 @@ def test_a_port_that_is_taken(server: Server, tileas: Run) -> None:
 def test_ctrl_c_ends_the_command(tmp_path: Path) -> None:
     (tmp_path / "p.mlir").write_text(RIGHT)
     command = [sys.executable, "-m", "tileas_xdsl", "play", "p.mlir"]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert re.fullmatch(r"http://127.0.0.1:\d+/ shows p.mlir; Ctrl-C ends it\n", process.stdout.readline())
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+    with subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # a shell's background job ignores it
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert re.fullmatch(r"http://127.0.0.1:\d+/ shows p.mlir; Ctrl-C ends it\n", process.stdout.readline())
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert (process.returncode, err) == (0, "")
 
 
