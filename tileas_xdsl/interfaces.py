@@ -235,6 +235,11 @@ class FunctionOpInterface(Interface):
         """Whether a grid may end with it: not so for a device function, where its dialect tells the two apart."""
         return True
 
+    @property
+    def meets_at_end(self) -> bool:
+        """Whether its compiler lets the blocks of a cluster meet before they end."""
+        return False
+
 
 class GroupTokenOpInterface(Interface):
     """An operation that closes a group of copies and gives a token for it. All such groups are in one queue."""

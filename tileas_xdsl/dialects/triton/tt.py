@@ -91,6 +91,11 @@ class FuncOp(FunctionWithBody):
     def is_entry(self) -> bool:
         return self.sym_visibility is None or self.sym_visibility.data != "private"
 
+    @property
+    def meets_at_end(self) -> bool:
+        """Triton's compiler puts the meeting in (triton-lang/triton#10656)."""
+        return True
+
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         properties: dict[str, Attribute] = {}

@@ -28,6 +28,7 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.traits import SymbolTable
 
+from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.assumptions import CLUSTER_SIZE
 from tileas_xdsl.machine.core.meaning import crossing_of, facts_of
@@ -194,13 +195,10 @@ def _in_block(memory: ClusterMemory, value: Any, rank: int) -> Any:
     return value if own is None else rebased(value, own)
 
 
-MEETING_AT_THEIR_END = "tt.func"
-"""The op of functions whose blocks meet before they end: Triton's compiler lets them (triton-lang/triton#10656)."""
-
-
 @continuation
 def _leave(agent: Agent, function: Operation, results: Any) -> Answer:
-    if function.name != MEETING_AT_THEIR_END:
+    interface = FunctionOpInterface.of(function)
+    if interface is None or not interface.meets_at_end:
         return _end(agent, function, results)
     met = _meet(agent, last_op(function))
     return agent.wait(met, last_op(function)).then(_end_behind_meeting, results)
