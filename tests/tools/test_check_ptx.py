@@ -10,6 +10,7 @@ import pytest
 
 import tileas_xdsl as tileas
 from tests.readers.ptx.programs import KERNELS, text_of
+from tests.support.ir import ROOT
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.main import main
 
@@ -228,11 +229,38 @@ def test_a_timeline_is_drawn_of_ptx(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "cycles" in capsys.readouterr().out
 
 
-def test_numbers_of_ptx_are_refused_in_one_line(capsys: pytest.CaptureFixture[str]):
-    assert main(["run", str(KERNELS / "store_ring.sm_90a.ptx")]) == 2
+def test_a_command_that_does_not_read_ptx_says_which_do(capsys: pytest.CaptureFixture[str]):
+    assert main(["waits", str(KERNELS / "store_ring.sm_90a.ptx")]) == 2
     errors = capsys.readouterr().err
     assert errors.count("\n") == 1
-    assert "this is PTX, of which numbers are not read" in errors
+    assert "this command does not read PTX; use tileas check, run or timeline" in errors
+
+
+def test_a_number_may_be_said_to_be_a_multiple(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """With no turn at all the last barrier, which only half of the block meets, is met by nobody else."""
+    loop = (
+        "ld.param.u32 %r1, [n]; mov.b32 %r7, 0; mov.u32 %r8, %tid.x; setp.eq.s32 %p3, %r1, 0; @%p3 bra T;"
+        "L: bar.sync 1; add.s32 %r7, %r7, 16; T: setp.lt.s32 %p1, %r7, %r1; @%p1 bra L;"
+        "setp.eq.s32 %p4, %r7, 0; setp.lt.and.u32 %p2, %r8, 32, %p4; @%p2 bar.sync 2, 64;"
+    )
+    file = written(tmp_path, loop, block=".reqntid 64")
+    status, out, _ = said(capsys, file, "--arg", "p0=64*n")
+    assert (status, "p0_tiles = 0" in out) == (1, True)
+    status, out, _ = said(capsys, file, "--arg", "p0=64*n+64")
+    assert (status, "p0 is 64 times p0_tiles and 64" in out) == (0, True)
+    assert "'q' is no number that is passed; there are p0" in said(capsys, file, "--arg", "q=64*n")[2]
+    assert "only of PTX" in said(capsys, str(ROOT / "tests" / "kernels" / "reduction.mlir"), "--arg", "n=4*k")[2]
+
+
+def test_numbers_that_are_not_read_are_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    for body, complaint in (
+        ("atom.shared.add.u32 %r1, [s], 1;", "'atom.shared.add.u32' moves or computes numbers that are not read"),
+        ("mov.u32 %r1, %clock; st.shared.b32 [s], %r1;", "'mov.u32' moves or computes numbers that are not read"),
+    ):
+        assert main(["run", written(tmp_path, body)]) == 2
+        errors = capsys.readouterr().err
+        assert errors.count("\n") == 1
+        assert complaint in errors
 
 
 @pytest.mark.parametrize("block", [".reqntid 2048", ".reqntid 64, 32"])

@@ -20,7 +20,7 @@ import math
 import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, cast
 
@@ -136,19 +136,25 @@ class Input:
     """What its source states of its arguments."""
 
 
-def read_input(path: str, *, allow_unregistered: bool = False, arguments: argparse.Namespace | None = None) -> Input:
+def read_input(
+    path: str,
+    *,
+    allow_unregistered: bool = False,
+    arguments: argparse.Namespace | None = None,
+    with_numbers: bool = False,
+) -> Input:
     """
-    The module in the file `path`. Of PTX the `arguments` say what a launch has to say; without them it is refused.
+    The module in the file `path`. Of PTX the `arguments` say what a launch has to say; without them it is refused. All
+    its numbers are read only `with_numbers`.
     Raises `InputError`, and `OSError` where the file cannot be read.
     """
     name = "<stdin>" if path == STDIN else path
     text = read_text(path)
     if is_ptx(path, text):
         if arguments is None:
-            raise InputError(
-                [f"{name}: error: this is PTX, of which numbers are not read; use tileas check or timeline"]
-            )
-        module = module_of_ptx(text, path, options_of(arguments), asked_function(arguments))
+            raise InputError([f"{name}: error: this command does not read PTX; use tileas check, run or timeline"])
+        options = replace(options_of(arguments), with_numbers=with_numbers)
+        module = module_of_ptx(text, path, options, asked_function(arguments))
         return Input(module, Source(name, text), public_functions(module)[0] if arguments.function else None)
     module = parse_module(text, name, full_context(allow_unregistered=allow_unregistered))
     return Input(module, Source(name, text))
@@ -171,6 +177,8 @@ def read_kernels(
         function = public_functions(module)[0] if arguments.function else None
         title = f"@{', @'.join(public_functions(module))} in PTX" if arguments.level == "ptx" else None
         return [Input(module, Source(name, text), function, title, preconditions=stated_in(text))]
+    if arguments is not None and (multiples := options_of(arguments).tiles):
+        raise InputError([f"{name}: error: --arg {next(iter(multiples))}: only of PTX multiples are read"])
     if is_dump(text):
         texts = [dumped.text for dumped in kernels_in(text, stage)]
     elif stage is not None:

@@ -60,6 +60,7 @@ from tileas_xdsl.tools.machine_input import (
     print_json,
     read_input,
 )
+from tileas_xdsl.tools.ptx import add_launch
 from tileas_xdsl.tools.rendering import LABEL, Line, Source, findings_lines, write_lines
 from tileas_xdsl.tools.time_limit import TIMEOUT, add_timeout
 from tileas_xdsl.tools.times import add_target, chosen_target, stated_target, timing_lines
@@ -99,6 +100,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--atol", type=tolerance, default=0.0, metavar="A", help="absolute tolerance of --expect")
     add_timeout(parser, TIMEOUT, "the run")
     parser.add_argument("--format", choices=["text", "json"], default="text", help="text (the default) or json")
+    add_launch(parser)
 
 
 class Watcher(Investigator):
@@ -156,9 +158,9 @@ class Run:
 
 def run(arguments: argparse.Namespace) -> int:
     target = chosen_target(arguments)
-    given = read_input(arguments.file)
+    given = read_input(arguments.file, arguments=arguments, with_numbers=True)
     with machine_errors(given.source):
-        function, body = find_function(given.module, asked_function(arguments))
+        function, body = find_function(given.module, given.function or asked_function(arguments))
         values = argument_values(body, named_values(arguments.arg, "--arg"))
         out = _destinations(body, arguments.out, "--out")
         _require_different_files(out)

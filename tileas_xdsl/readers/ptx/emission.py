@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
-from xdsl.dialects import arith, cf, func, llvm
+from xdsl.dialects import arith, cf, func, llvm, memref
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     LocationAttr,
+    MemRefType,
     VectorType,
     i8,
     i32,
@@ -67,6 +68,7 @@ class Frame:
     arguments: Sequence[Argument]
     names: Sequence[str]
     attributes: Sequence[DictionaryAttr]
+    types: Sequence[Attribute]
     located: Callable[[Instruction], LocationAttr]
     blocks_of_cluster: int
     symbols: Mapping[str, str]
@@ -113,7 +115,7 @@ class Emission:
     def __init__(self, frame: Frame, found: Slice) -> None:
         self.frame = frame
         self.slice = found
-        self.entry = IRBlock(arg_types=[_argument_type(argument) for argument in frame.arguments])
+        self.entry = IRBlock(arg_types=frame.types)
         self.block = self.entry
         self.location: LocationAttr | None = None
         self.values: dict[Operand, SSAValue] = {}
@@ -153,6 +155,7 @@ class Emission:
         types = [argument.type for argument in self.entry.args]
         function = func.FuncOp(self.frame.name, (types, []), region)
         function.arg_attrs = ArrayAttr(self.frame.attributes)
+        _forget_unread(function)
         return function
 
     def _block_of(self, block: Block) -> IRBlock:
@@ -231,7 +234,7 @@ class Emission:
         match step.kind:
             case "parameter":
                 name, offset = cast("tuple[str, int]", step.detail)
-                return self._argument(Argument(name, offset, result.bits))
+                return self._passed(self._argument(Argument(name, offset, result.bits)), result.bits)
             case "special":
                 register = SPECIAL[step.what.removeprefix("%")].op
                 assert register is not None
@@ -246,6 +249,13 @@ class Emission:
 
     def _argument(self, argument: Argument) -> SSAValue:
         return self.entry.args[list(self.frame.arguments).index(argument)]
+
+    def _passed(self, argument: SSAValue, bits: int) -> SSAValue:
+        """`argument` as the number that a launch passes: of an array its address."""
+        if not isinstance(argument.type, MemRefType):
+            return argument
+        begin = self.once(("begin", argument), lambda: memref.ExtractAlignedPointerAsIndexOp.get(argument))
+        return self.once(("address", argument), lambda: arith.IndexCastOp(begin, IntegerType(bits)))
 
     # What rows build with ---------------------------------------------------------------------------------------------
 
@@ -312,6 +322,44 @@ class Emission:
         elif isinstance(value.type, VectorType):
             self.add(ExtractElementOp(value, self.number(0, 32)))
 
+    def take_part(self, step: Step) -> None:
+        """The register of a tuple at the place that `step` says."""
+        value, place = self.value(step.operands[0]), cast("int", step.detail)
+        if isinstance(value.type, VectorType):
+            part = self.add(ExtractElementOp(value, self.number(place, 32))).results[0]
+        else:
+            part = self.add(extracted(value, place)).results[0]
+        self.give(step, [self.bits(part, step.results[0].bits)])
+
+    def put_part(self, step: Step) -> None:
+        """A tuple with another number at the place that `step` says."""
+        whole, place = self.value(step.operands[0]), cast("int", step.detail)
+        if isinstance(whole.type, VectorType):
+            value = self.value(step.operands[1])
+            changed = self.add(llvm.InsertElementOp(whole, value, self.number(place, 32))).results[0]
+        else:
+            assert isinstance(whole.type, LLVMStructType)
+            value = self.read_as(step.operands[1], whole.type.types.data[place])
+            at = DenseArrayBase.from_list(i64, [place])
+            changed = self.add(llvm.InsertValueOp(at, whole, value)).results[0]
+        self.give(step, [changed])
+
+    def read_as(self, operand: Operand, kind: Attribute) -> SSAValue:
+        """The bits of `operand` as a value of `kind`."""
+        value = self.value(operand)
+        if value.type == kind:
+            return value
+        if isinstance(value.owner, llvm.BitcastOp) and value.owner.arg.type == kind:
+            return value.owner.arg
+        if isinstance(operand, Constant):
+            return self.once(("bits", value, kind), lambda: llvm.BitcastOp(value, kind))
+        return self.add(llvm.BitcastOp(value, kind)).results[0]
+
+    def bits(self, value: SSAValue, count: int) -> SSAValue:
+        """The bits of `value` as a number."""
+        kind = IntegerType(count)
+        return value if value.type == kind else self.add(llvm.BitcastOp(value, kind)).results[0]
+
     # Addresses --------------------------------------------------------------------------------------------------------
 
     def shared(self, operand: Operand) -> SSAValue:
@@ -329,7 +377,9 @@ class Emission:
 
     def further(self, pointer: SSAValue, distance: int) -> SSAValue:
         """The pointer so many bytes behind another one."""
-        return self.add(llvm.GEPOp(pointer, [distance], i8, result_type=pointer_type(SHARED))).results[0]
+        kind = pointer.type
+        assert isinstance(kind, LLVMPointerType)
+        return self.add(llvm.GEPOp(pointer, [distance], i8, result_type=kind)).results[0]
 
     def cluster_or_shared(self, operand: Operand) -> SSAValue:
         """The barrier of a copy between blocks, which the dialect has in space 3."""
@@ -353,6 +403,10 @@ class Emission:
     def _array(self, name: str) -> SSAValue:
         kind = pointer_type(SHARED)
         return self.once(("array", name), lambda: llvm.AddressOfOp(self.frame.symbols[name], kind))
+
+    def global_place(self, operand: Operand) -> SSAValue:
+        """A pointer to global memory."""
+        return self._pointer(operand, GLOBAL)
 
     def tensor_map(self, operand: Operand) -> SSAValue:
         """The argument that is a tensor map."""
@@ -381,7 +435,22 @@ def _type_of(operand: Operand) -> Attribute:
     return IntegerType(operand.bits)
 
 
-def _argument_type(argument: Argument) -> Attribute:
+def extracted(value: SSAValue, place: int) -> llvm.ExtractValueOp:
+    """The op that takes a register out of a struct of them."""
+    assert isinstance(value.type, LLVMStructType)
+    return llvm.ExtractValueOp(DenseArrayBase.from_list(i64, [place]), value, value.type.types.data[place])
+
+
+def _forget_unread(function: func.FuncOp) -> None:
+    """Drop bits of floats that only floats are computed from."""
+    for op in list(function.walk(reverse=True)):
+        if isinstance(op, llvm.BitcastOp) and not op.results[0].uses:
+            op.detach()
+            op.erase()
+
+
+def argument_type(argument: Argument) -> Attribute:
+    """The type of an argument of which nothing more is known."""
     return IntegerType(argument.bits) if argument.bits else LLVMPointerType()
 
 
@@ -402,4 +471,4 @@ def array_type(size: int) -> LLVMArrayType:
     return LLVMArrayType(IntAttr(size), i8)
 
 
-__all__ = ["Argument", "Emission", "Frame", "arguments_of", "array_type", "emit", "i32"]
+__all__ = ["Argument", "Emission", "Frame", "argument_type", "arguments_of", "array_type", "emit", "extracted", "i32"]

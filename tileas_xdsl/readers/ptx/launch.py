@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, bf16, f16, f32, f64, i8, i16, i32, i64
 from xdsl.ir import Attribute
@@ -29,11 +29,20 @@ ELEMENTS: Mapping[str, Attribute] = {
     **{name: i8 for name in ("fp8e5", "fp8e4nv", "f8E5M2", "f8E4M3FN", "e4m3", "e5m2")},
 }
 """Names of element types, those of Triton among them; a check needs only their size."""
+NUMBERS = frozenset({"f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64"})
+"""Those of buffers whose numbers are read as what they are."""
 BY_BYTES: Mapping[int, Attribute] = {1: i8, 2: f16, 4: f32, 8: f64}
 SWIZZLES = (0, 32, 64, 128)
 MAP_BYTES = 128
 """Of a tensor map as a parameter."""
 TENSOR_MAP = re.compile(r"(\w+)\[(\d+(?:x\d+)*)\](?::swizzle=(\d+))?")
+
+
+class Tiles(NamedTuple):
+    """So many elements a tile, and so many more."""
+
+    unit: int
+    rest: int = 0
 
 
 @dataclass(frozen=True)
@@ -49,8 +58,14 @@ class Launch:
     """Number of a parameter, and offset in it -> what the tensor map there maps."""
     fixed: frozenset[str] = frozenset()
     """Names of parameters to which the caller gives a number."""
+    tiles: Mapping[str, Tiles] = field(default_factory=dict[str, Tiles])
+    """Name of a parameter -> that it is a multiple, as the caller says."""
     is_asked: bool = False
     """Whether the caller gave the block: then a kernel for another one is refused."""
+    arrays: Mapping[int, MemRefType[Attribute]] = field(default_factory=dict[int, "MemRefType[Attribute]"])
+    """Number of a parameter that is an address -> the array that begins there."""
+    of_arrays: Mapping[int, tuple[str, str]] = field(default_factory=dict[int, tuple[str, str]])
+    """Number of a parameter that is a number of an array -> the array's name, and which number (`size 0`)."""
 
     def over(self, other: Launch) -> Launch:
         """What this one says, and else what `other` says."""
@@ -61,7 +76,10 @@ class Launch:
             {**other.names, **self.names},
             {**other.maps, **self.maps},
             self.fixed | other.fixed,
+            {**other.tiles, **self.tiles},
             self.block is not None,
+            {**other.arrays, **self.arrays},
+            {**other.of_arrays, **self.of_arrays},
         )
 
     def name_of(self, parameter: Parameter, offset: int) -> str:
@@ -101,12 +119,19 @@ def _of_kernel(contracts: Any, kernel: str) -> Launch:
 def _from_contract(contract: Mapping[str, Any]) -> Launch:
     names: dict[int, str] = {}
     maps: dict[tuple[int, int], TensorMap] = {}
+    arrays: dict[int, MemRefType[Attribute]] = {}
+    of_arrays: dict[int, tuple[str, str]] = {}
     try:
         for number, parameter in enumerate(contract.get("parameters", ())):
             part = str(parameter.get("is", "")).replace(" ", "")
             names[number] = identifier("_".join(filter(None, (str(parameter["name"]), part))))
             if parameter.get("kind") == "tensor map" and "box" in parameter:
                 maps[number, 0] = map_of(parameter["type"], parameter["box"], parameter.get("swizzle", 0))
+            if parameter.get("kind") == "buffer" and parameter["type"] in NUMBERS:
+                extents = [DYNAMIC_INDEX if size is None else int(size) for size in parameter["shape"]]
+                arrays[number] = MemRefType(ELEMENTS[parameter["type"]], extents)
+            if part:
+                of_arrays[number] = str(parameter["name"]), str(parameter["is"])
         dynamic = contract.get("dynamic_shared_bytes")
         return Launch(
             _extents(contract.get("block")),
@@ -114,6 +139,8 @@ def _from_contract(contract: Mapping[str, Any]) -> Launch:
             dynamic if isinstance(dynamic, int) else None,
             names,
             maps,
+            arrays=arrays,
+            of_arrays=of_arrays,
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise PtxError(None, f"the launch is no contract as `tileas compile` writes it: {error}") from None

@@ -12,13 +12,16 @@ Blocks begin at labels and behind branches. What is in no row of the table is re
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tileas_xdsl.readers.ptx.instructions.builder import Builder
+from tileas_xdsl.readers.ptx.instructions.builder import Builder, Part
 from tileas_xdsl.readers.ptx.instructions.computing import COMPUTING, ONLY_COMPUTES, unknown_results
 from tileas_xdsl.readers.ptx.instructions.copies import COPIES
+from tileas_xdsl.readers.ptx.instructions.floats import FLOATS
 from tileas_xdsl.readers.ptx.instructions.matrices import MATRICES, tuple_type
 from tileas_xdsl.readers.ptx.instructions.memory import MEMORY
+from tileas_xdsl.readers.ptx.instructions.numbers import NOT_RUN, NUMBERS, WITHOUT_NUMBERS
 from tileas_xdsl.readers.ptx.instructions.rows import Call, Row, Table
 from tileas_xdsl.readers.ptx.instructions.synchronization import SYNCHRONIZATION
 from tileas_xdsl.readers.ptx.operands import Group, Name, Vector, operands_of
@@ -27,6 +30,8 @@ from tileas_xdsl.readers.ptx.syntax import Instruction, Label, PtxError, Registe
 
 TABLE = Table((*COMPUTING, *MEMORY, *SYNCHRONIZATION, *COPIES, *MATRICES))
 """What each instruction of PTX becomes. What is in no row is refused by name."""
+TABLE_OF_NUMBERS = Table((*NUMBERS, *FLOATS, *TABLE.rows))
+"""What each becomes where all numbers are followed."""
 
 BRANCHES = ("bra", "brx", "ret", "exit", "trap", "brkpt")
 HARMLESS_CALLS = ("vprintf", "malloc", "free", "__assertfail")
@@ -57,19 +62,24 @@ class Lowered:
     """Whether accesses to global memory are left out."""
 
 
-def lower(symbols: Symbols, blocks_of_cluster: int, *, strict_tcgen05: bool = False) -> Lowered:
+def lower(
+    symbols: Symbols, blocks_of_cluster: int, *, strict_tcgen05: bool = False, with_numbers: bool = False
+) -> Lowered:
     """
     The blocks of the kernel of `symbols`. With `strict_tcgen05` fences of tensor memory are asked for even where it has
-    none at all. Raises `PtxError`.
+    none at all. With `with_numbers` all numbers are followed, also floats and those in global memory. Raises
+    `PtxError`.
     """
-    return _Lowering(symbols, blocks_of_cluster, strict_tcgen05).all()
+    builder = Builder(symbols, blocks_of_cluster, with_numbers=with_numbers)
+    return _Lowering(symbols, builder, strict_tcgen05).all()
 
 
 class _Lowering:
-    def __init__(self, symbols: Symbols, blocks_of_cluster: int, strict_tcgen05: bool) -> None:
+    def __init__(self, symbols: Symbols, builder: Builder, strict_tcgen05: bool) -> None:
         self.body = symbols.function.body
         self.targets = symbols.function.targets
-        self.builder = Builder(symbols, blocks_of_cluster)
+        self.builder = builder
+        self.table = TABLE_OF_NUMBERS if builder.with_numbers else TABLE
         self.builder.tuples = _tuples(self.body)
         self.builder.orders_tensor_memory = not strict_tcgen05 and _leaves_fences_out(self.body)
         self.blocks: list[Block] = []
@@ -156,11 +166,14 @@ class _Lowering:
         if instruction.words[0] == "call":
             self._call(instruction)
             return
-        rows = TABLE.of(instruction.words)
+        rows = self.table.of(instruction.words)
         row = next((row for row in rows if row.takes(len(operands))), None)
         if rows and row is None:
             raise instruction.error(f"has {len(operands)} operands; it takes: {rows[0].roles or 'none'}")
-        call = Call(instruction, TABLE.opcode(instruction.words)[1], operands)
+        opcode, modifiers = self.table.opcode(instruction.words)
+        if self.builder.with_numbers and opcode.startswith(WITHOUT_NUMBERS):
+            raise instruction.error(NOT_RUN)
+        call = Call(instruction, modifiers, operands)
         if row is None and instruction.words[0] not in ONLY_COMPUTES:
             self.unknown.setdefault(instruction.name, []).append(instruction.line)
         elif row is not None and row.acts:
@@ -305,7 +318,7 @@ class _Lowering:
             raise instruction.error("calls what only the launch knows; calls through registers are not read")
         if called not in HARMLESS_CALLS:
             raise instruction.error(
-                f"calls '{called}'; calls of functions are not read, ask the compiler to inline them"
+                f"calls '{called}', which has no body here; link it, or ask the compiler to inline it"
             )
         if called == "__assertfail":
             self._end(instruction, is_trap=True)
@@ -355,10 +368,10 @@ def _leaves_fences_out(body: list[Instruction | Label]) -> bool:
     return bool(found) and not any(word.startswith("fence") for word in found)
 
 
-def _tuples(body: list[Instruction | Label]) -> dict[Register, Register]:
-    """Register -> the tuple of registers that asynchronous work fills together, where no two tuples overlap."""
+def _tuples(body: list[Instruction | Label]) -> Mapping[Register, Part]:
+    """Register -> its place in those that asynchronous work fills together, where no two such tuples overlap."""
     found: dict[tuple[Register, ...], Register] = {}
-    owners: dict[Register, set[Register]] = {}
+    owners: dict[Register, set[Part]] = {}
     for item in body:
         if isinstance(item, Label) or ".".join(item.words[:2]) not in FILLED_LATER:
             continue
@@ -367,8 +380,8 @@ def _tuples(body: list[Instruction | Label]) -> dict[Register, Register]:
         registers = tuple(part for part in parts if isinstance(part, Register))
         if registers not in found:
             found[registers] = Register("tuple", 0, _type_of(item, len(registers)))
-        for register in registers:
-            owners.setdefault(register, set()).add(found[registers])
+        for place, register in enumerate(registers):
+            owners.setdefault(register, set()).add(Part(found[registers], place))
     return {register: next(iter(those)) for register, those in owners.items() if len(those) == 1}
 
 

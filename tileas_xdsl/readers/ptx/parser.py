@@ -37,7 +37,7 @@ DIRECTIVE = re.compile(r"\.(\w+)")
 TO_END_OF_LINE = re.compile(r"[^\n;]*;?")
 TO_SEMICOLON = re.compile(r"[^;]*")
 HEAD = re.compile(r"[^{;]*")
-FUNCTION = re.compile(rf"(?:\([^)]*\)\s*)?({NAME})\s*(?:\(([^)]*)\))?(.*)", re.DOTALL)
+FUNCTION = re.compile(rf"(?:\(([^)]*)\)\s*)?({NAME})\s*(?:\(([^)]*)\))?(.*)", re.DOTALL)
 INSTRUCTION = re.compile(rf"(?:@\s*(!?)\s*({NAME})\s+)?([A-Za-z][\w.:]*)\s*(.*)", re.DOTALL)
 REGISTERS = re.compile(rf"({NAME})\s*(?:<\s*(\d+)\s*>)?\Z")
 DECLARED = re.compile(
@@ -217,8 +217,9 @@ class _Parser:
         match = FUNCTION.match(text)
         if match is None:
             raise PtxError(line, "a function has no name")
-        name, parameters, rest = match.groups()
+        results, name, parameters, rest = match.groups()
         function = Function(name, line, is_kernel, self._parameters(parameters or "", line))
+        function.results = self._parameters(results or "", line)
         for word, numbers in re.findall(r"\.(\w+)([^.]*)", rest):
             if word == "reqntid":
                 function.block = self._extents(numbers, word, line)

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 
 from xdsl.dialects import llvm
@@ -28,19 +29,24 @@ from xdsl.dialects.builtin import (
     i32,
 )
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
 
 from tileas_xdsl.diagnostics import state_assumptions
+from tileas_xdsl.dialects.array_numbers import NAME, NUMBER
 from tileas_xdsl.dialects.tensor_maps import TENSOR_MAP
 from tileas_xdsl.readers.ptx.emission import (
     READ_ONLY,
     UNWATCHED,
     Argument,
     Frame,
+    argument_type,
     arguments_of,
     array_type,
     emit,
 )
-from tileas_xdsl.readers.ptx.launch import NOTHING, Launch
+from tileas_xdsl.readers.ptx.inlining import with_bodies
+from tileas_xdsl.readers.ptx.instructions.numbers import NOT_RUN
+from tileas_xdsl.readers.ptx.launch import NOTHING, Launch, Tiles
 from tileas_xdsl.readers.ptx.lowering import Lowered, lower
 from tileas_xdsl.readers.ptx.parser import parse
 from tileas_xdsl.readers.ptx.quotients import restore_quotients
@@ -121,10 +127,12 @@ def read_ptx(
     *,
     function: str | None = None,
     strict_tcgen05: bool = False,
+    with_numbers: bool = False,
 ) -> Reading:
     """
     The kernels of `text`, a PTX file called `name`; only the one called `function`, if that is given. `strict_tcgen05`
     asks for the fences of tensor memory, and for waits before registers are read, where a kernel has no such fence.
+    `with_numbers` follows all numbers, to run the kernel: floats and global memory, too.
 
     Raises `PtxError` for a text that is no PTX, and for a kernel with an instruction that is not known.
     """
@@ -136,7 +144,14 @@ def read_ptx(
     functions: list[FuncOp] = []
     globals_: dict[str, tuple[int, int, bool]] = {}
     for kernel in kernels:
-        one = _Kernel(module, kernel, launches(kernel), locations, strict_tcgen05)
+        followed = partial(lower, strict_tcgen05=strict_tcgen05, with_numbers=with_numbers)
+        one = _Kernel(
+            Symbols(module, with_bodies(module, kernel)),
+            launches(kernel),
+            locations,
+            followed,
+            with_numbers=with_numbers,
+        )
         functions.append(one.function())
         assumed.update(dict.fromkeys(one.assumed))
         ignored.update(one.lowered.ignored)
@@ -174,18 +189,25 @@ class _Kernel:
     """One kernel on its way."""
 
     def __init__(
-        self, module: Module, kernel: Function, launch: Launch, locations: Locations, strict_tcgen05: bool
+        self,
+        symbols: Symbols,
+        launch: Launch,
+        locations: Locations,
+        lower: Callable[[Symbols, int], Lowered],
+        *,
+        with_numbers: bool,
     ) -> None:
-        self.kernel = kernel
-        self.symbols = Symbols(module, kernel)
+        self.kernel = kernel = symbols.function
+        self.symbols = symbols
         self.launch = launch
         self.locations = locations
+        self.with_numbers = with_numbers
         self.assumed: list[str] = []
-        self.in_tiles: Mapping[tuple[str, int], int] = {}
-        """Parameters that count tiles -> the elements of a tile."""
+        self.in_tiles: Mapping[tuple[str, int], Tiles] = {}
+        """Parameters that count tiles."""
         self.cluster = self._cluster()
         self.block = self._block()
-        self.lowered: Lowered = lower(self.symbols, prod(self.cluster or (1,)), strict_tcgen05=strict_tcgen05)
+        self.lowered: Lowered = lower(symbols, prod(self.cluster or (1,)))
         own = {variable.name for variable in kernel.variables}
         self.names = {
             variable.name: f"{kernel.name}.{variable.name}" if variable.name in own else variable.name
@@ -231,7 +253,10 @@ class _Kernel:
         restore_quotients(blocks)
         restore_remainders(blocks)
         found = slice_of(blocks)
-        self.in_tiles = count_tiles(blocks, found, self._fixed())
+        if self.with_numbers:
+            _require_numbers(found)
+        else:
+            self.in_tiles = count_tiles(blocks, found, self._places(self.launch.fixed), self._given_tiles())
         self._note(found)
         arguments = self._in_order(arguments_of(blocks, found))
         frame = Frame(
@@ -239,6 +264,7 @@ class _Kernel:
             arguments,
             [self._name(argument) for argument in arguments],
             [self._attributes(argument) for argument in arguments],
+            [self._type(argument) for argument in arguments],
             self.locations.of,
             prod(self.cluster or (1,)),
             self.names,
@@ -262,9 +288,9 @@ class _Kernel:
             self.assumed.append("the kernel is launched without clusters")
         if self.lowered.traps:
             self.assumed.append("traps and failed assertions are not reached")
-        for place, unit in self.in_tiles.items():
+        for place, (unit, rest) in self.in_tiles.items():
             name = self._plain_name(*place)
-            self.assumed.append(f"{name} is {unit} times {name}_tiles")
+            self.assumed.append(f"{name} is {unit} times {name}_tiles{f' and {rest}' if rest else ''}")
         if found.dropped_loops:
             self.assumed.append("loops that wait for global memory end")
 
@@ -281,24 +307,32 @@ class _Kernel:
 
     def _name(self, argument: Argument) -> str:
         name = self._plain_name(argument.parameter, argument.offset)
-        unit = self.in_tiles.get((argument.parameter, argument.offset))
-        return name if unit is None else f"{name}_tiles"
+        counts_tiles = (argument.parameter, argument.offset) in self.in_tiles
+        return f"{name}_tiles" if counts_tiles else name
 
     def _plain_name(self, name: str, offset: int) -> str:
         parameter = self.symbols.parameter(name)
         assert parameter is not None
         return self.launch.name_of(parameter, offset)
 
-    def _fixed(self) -> list[tuple[str, int]]:
-        """The parameters to which the caller gives a number of elements."""
+    def _places(self, names: Collection[str] | None) -> list[tuple[str, int]]:
+        """The parameters that are numbers, of these names; None: all."""
         places = [(parameter.name, 0) for parameter in self.kernel.parameters if not parameter.is_array]
-        return [place for place in places if self._plain_name(*place) in self.launch.fixed]
+        return [place for place in places if names is None or self._plain_name(*place) in names]
+
+    def _given_tiles(self) -> dict[tuple[str, int], Tiles]:
+        """The parameters that the caller says to be multiples. Raises `PtxError` for a name that is none here."""
+        named = {self._plain_name(*place): place for place in self._places(None)}
+        unknown = next((name for name in self.launch.tiles if name not in named), None)
+        if unknown is not None:
+            raise PtxError(self.kernel.line, f"'{unknown}' is no number that is passed; there are {', '.join(named)}")
+        return {place: self.launch.tiles[self._plain_name(*place)] for place in self._places(self.launch.tiles)}
 
     def _attributes(self, argument: Argument) -> DictionaryAttr:
         parameter = self.symbols.parameter(argument.parameter)
         assert parameter is not None
         if argument.bits:
-            return DictionaryAttr({})
+            return self._number_of_array(parameter.number)
         known = self.launch.maps.get((parameter.number, argument.offset))
         if known is None:
             name = self._name(argument)
@@ -308,6 +342,27 @@ class _Kernel:
                 f"--tensor-map {name}=f16[128x64]:swizzle=128",
             )
         return DictionaryAttr({TENSOR_MAP: known.attribute})
+
+    def _number_of_array(self, number: int) -> DictionaryAttr:
+        """What a launch computes of an array, if the parameter is such a number."""
+        if not self.with_numbers or number not in self.launch.of_arrays:
+            return DictionaryAttr({})
+        name, which = self.launch.of_arrays[number]
+        return DictionaryAttr({NAME: StringAttr(name), NUMBER: StringAttr(which)})
+
+    def _type(self, argument: Argument) -> Attribute:
+        parameter = self.symbols.parameter(argument.parameter)
+        assert parameter is not None
+        array = self.launch.arrays.get(parameter.number) if self.with_numbers and not argument.offset else None
+        return argument_type(argument) if array is None else array
+
+
+def _require_numbers(found: Slice) -> None:
+    """Raises `PtxError` where something that matters is a number that is not followed."""
+    unknown = [step for step in found.steps if step.kind == "unknown"]
+    if unknown:
+        first = min(unknown, key=lambda step: step.instruction.line)
+        raise first.instruction.error(NOT_RUN)
 
 
 def _asks_for_cluster(kernel: Function) -> bool:

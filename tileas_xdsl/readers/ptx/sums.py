@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from math import lcm
 from typing import cast
 
+from tileas_xdsl.readers.ptx.launch import Tiles
 from tileas_xdsl.readers.ptx.slicing import Slice, is_in_loop
 from tileas_xdsl.readers.ptx.ssa import replace
 from tileas_xdsl.readers.ptx.steps import Block, Constant, Operand, Step, Value
@@ -179,37 +180,48 @@ KEEPS_UNIT = ("add", "sub", "sext", "zext", "trunc", "select")
 """Functions whose result counts what their operands count."""
 
 
-def count_tiles(blocks: list[Block], found: Slice, fixed: Collection[Place]) -> Mapping[Place, int]:
+def count_tiles(
+    blocks: list[Block], found: Slice, fixed: Collection[Place], given: Mapping[Place, Tiles]
+) -> Mapping[Place, Tiles]:
     """
-    Let parameters that bound loops by way of a division count tiles, but for those at `fixed`; returns how many
-    elements a tile of each has. One whose rest matters as well, as that of a loop which a compiler has unrolled, does
-    not: what is left over is executed, too.
+    Let parameters that bound loops by way of a division count tiles, but for those at `fixed`, and let those at `given`
+    do so as it says; returns how many elements a tile of each has. One whose rest matters as well, as that of a loop
+    which a compiler has unrolled, does not: what is left over is executed, too.
     """
-    scaled: dict[Place, int] = {}
+    scaled = dict(given)
     uses = _uses(blocks, found)
     bounding = _bounding(blocks, found)
     for step in bounding:
         place = cast("Place", step.detail)
         unit = lcm(*_divisors(step.results[0], uses, set()))
-        if 1 < unit <= MOST and place not in fixed and not _leaves_a_rest(step.results[0], uses, set()):
-            scaled[place] = lcm(unit, scaled.get(place, 1))
+        if place in given or place in fixed or _leaves_a_rest(step.results[0], uses, set()):
+            continue
+        if 1 < unit <= MOST:
+            scaled[place] = Tiles(lcm(unit, scaled.get(place, Tiles(1)).unit))
     for block in blocks:
         block.steps = [made for step in block.steps for made in _in_tiles(step, found, scaled)]
-    return {place: unit for place, unit in scaled.items() if unit <= MOST}
+    return {place: tiles for place, tiles in scaled.items() if tiles.unit <= MOST}
 
 
-def _in_tiles(step: Step, found: Slice, scaled: Mapping[Place, int]) -> Iterator[Step]:
-    unit = scaled.get(step.detail, 1) if step.kind == "parameter" and step in found.steps else 1
+def _in_tiles(step: Step, found: Slice, scaled: Mapping[Place, Tiles]) -> Iterator[Step]:
+    counted = scaled.get(step.detail) if step.kind == "parameter" and step in found.steps else None
     yield step
-    if 1 < unit <= MOST:
-        elements = step.results[0]
-        assert isinstance(elements, Value)
-        tiles = Value(elements.bits, step)
-        step.results = [tiles]
-        elements.step = Step("compute", "mul", [tiles, Constant(unit, tiles.bits)], [elements], step.instruction)
-        found.steps.add(elements.step)
-        found.values.add(tiles)
-        yield elements.step
+    if counted is None or counted.unit > MOST:
+        return
+    elements = step.results[0]
+    assert isinstance(elements, Value)
+    tiles = Value(elements.bits, step)
+    step.results = [tiles]
+    full = Value(elements.bits, None) if counted.rest else elements
+    full.step = Step("compute", "mul", [tiles, Constant(counted.unit, tiles.bits)], [full], step.instruction)
+    made = [full.step]
+    if counted.rest:
+        rest = Constant(counted.rest, tiles.bits)
+        elements.step = Step("compute", "add", [full, rest], [elements], step.instruction)
+        made.append(elements.step)
+    found.steps.update(made)
+    found.values |= {tiles, full}
+    yield from made
 
 
 def _bounding(blocks: list[Block], found: Slice) -> list[Step]:

@@ -170,6 +170,7 @@ class Function:
     line: int
     is_kernel: bool
     parameters: tuple[Parameter, ...]
+    results: tuple[Parameter, ...] = ()
     block: Extents | None = None
     """`.reqntid`"""
     most_threads: Extents | None = None

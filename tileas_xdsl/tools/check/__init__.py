@@ -78,7 +78,7 @@ from tileas_xdsl.tools.machine_input import (
     read_kernels,
 )
 from tileas_xdsl.tools.progress import progress
-from tileas_xdsl.tools.ptx import add_launch
+from tileas_xdsl.tools.ptx import add_launch, tiles_in
 from tileas_xdsl.tools.python import add_python
 from tileas_xdsl.tools.python.folders import programs_in, watch
 from tileas_xdsl.tools.rendering import report_lines, write_lines
@@ -102,7 +102,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "ring needs; then a proof for every trip count)",
     )
     parser.add_argument(
-        "--arg", metavar="NAME=N", action="append", default=[], help="fix an integer argument, by name or number"
+        "--arg",
+        metavar="NAME=N",
+        action="append",
+        default=[],
+        help="fix an integer argument, by name or number; of PTX "
+        "NAME=64*n or NAME=64*n+64 says that it is such a number, for n from 0 up",
     )
     add_capture(parser)
     parser.add_argument(
@@ -294,9 +299,11 @@ def parse_trip_counts(text: str) -> list[int]:
 
 
 def _fixed(texts: list[str]) -> dict[str, int]:
-    """NAME -> N. Raises `InputError` for what is no integer and for a name given twice."""
+    """NAME -> N, but for multiples (`64*n`). Raises `InputError` for what is no integer and for a name given twice."""
     fixed: dict[str, int] = {}
     for name, value in named_values(texts, "--arg"):
+        if tiles_in(value) is not None:
+            continue
         try:
             number = int(value, 0)
         except ValueError:

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.tensor_maps import TensorMap
-from tileas_xdsl.readers.ptx.launch import MAP_BYTES, Launch, launch_of, map_from_text
+from tileas_xdsl.readers.ptx.launch import MAP_BYTES, Launch, Tiles, launch_of, map_from_text
 from tileas_xdsl.readers.ptx.parser import is_ptx as begins_as_ptx
 from tileas_xdsl.readers.ptx.reading import Reading, read_ptx
 from tileas_xdsl.readers.ptx.syntax import Extents, Function, PtxError
@@ -26,6 +26,8 @@ SUFFIX = ".ptx"
 EXAMPLE = "f16[128x64]:swizzle=128"
 OFFSET_IN = re.compile(r"(?:#|p)?(\d+)(?:[+_](\d+))?")
 """A parameter by its number, and an offset in it: `#0+128`, `p3`."""
+
+MULTIPLES = re.compile(r"(\d+)\*[A-Za-z_]\w*(?:\+(\d+))?")
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,12 @@ class LaunchOptions:
     remarks: bool = False
     strict_tcgen05: bool = False
     """Whether fences of tensor memory are asked for where a kernel has none at all."""
+    with_numbers: bool = False
+    """Whether all numbers are read, to run the kernel."""
     fixed: frozenset[str] = frozenset()
     """Names of parameters that have a number, which is one of elements, not of tiles."""
+    tiles: Mapping[str, Tiles] = field(default_factory=dict[str, Tiles])
+    """Names of parameters that are multiples."""
 
 
 def add_launch(parser: argparse.ArgumentParser) -> None:
@@ -90,6 +96,7 @@ def options_of(arguments: argparse.Namespace) -> LaunchOptions:
         if not (name and equals and value):
             raise InputError([f"error: --tensor-map {text}: write --tensor-map P={EXAMPLE}"])
         maps[name.strip()] = value.strip()
+    given = [(name.strip().removeprefix("%"), value) for name, _, value in (a.partition("=") for a in arguments.arg)]
     block = arguments.block or (None if arguments.threads is None else (arguments.threads,))
     return LaunchOptions(
         arguments.launch,
@@ -99,8 +106,15 @@ def options_of(arguments: argparse.Namespace) -> LaunchOptions:
         maps,
         arguments.remarks,
         arguments.strict_tcgen05,
-        frozenset(text.partition("=")[0].strip().removeprefix("%") for text in arguments.arg),
+        fixed=frozenset(name for name, value in given if tiles_in(value) is None),
+        tiles={name: tiles for name, value in given if (tiles := tiles_in(value)) is not None},
     )
+
+
+def tiles_in(text: str) -> Tiles | None:
+    """The multiples that `64*n` or `64*n+64` stands for; None where `text` is no such form."""
+    match = MULTIPLES.fullmatch(text.replace(" ", ""))
+    return None if match is None or not int(match[1]) else Tiles(int(match[1]), int(match[2] or 0))
 
 
 def is_ptx(path: str, text: str) -> bool:
@@ -118,6 +132,7 @@ def module_of_ptx(text: str, path: str, options: LaunchOptions, function: str | 
             lambda kernel: _launch(kernel, contract, options),
             function=function,
             strict_tcgen05=options.strict_tcgen05,
+            with_numbers=options.with_numbers,
         )
         reading.module.verify()
     except PtxError as error:
@@ -162,7 +177,7 @@ def _launch(kernel: Function, contract: Any, options: LaunchOptions) -> Launch:
             maps[_place(kernel, given, name)] = map_from_text(text)
         except ValueError as error:
             raise InputError([f"error: --tensor-map {name}={text}: {error}"]) from None
-    return Launch(options.block, options.cluster, options.shared, {}, maps, options.fixed).over(given)
+    return Launch(options.block, options.cluster, options.shared, {}, maps, options.fixed, options.tiles).over(given)
 
 
 def _place(kernel: Function, launch: Launch, name: str) -> tuple[int, int]:

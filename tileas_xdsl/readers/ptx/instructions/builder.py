@@ -7,8 +7,8 @@ branch by then, so that its row sees no predicate.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xdsl.dialects.llvm import LLVMStructType
 
@@ -20,22 +20,32 @@ from tileas_xdsl.readers.ptx.steps import Block, Constant, Make, Operand, Regist
 from tileas_xdsl.readers.ptx.syntax import Instruction
 
 if TYPE_CHECKING:
+    from tileas_xdsl.readers.ptx.emission import Emission
     from tileas_xdsl.readers.ptx.syntax import Symbols
 
 ADDRESS_BITS = 64
 
 
+class Part(NamedTuple):
+    """The register `place` of a tuple."""
+
+    owner: Register
+    place: int
+
+
 class Builder:
     """Appends the steps of one instruction after the other to a block."""
 
-    def __init__(self, symbols: Symbols, blocks_of_cluster: int) -> None:
+    def __init__(self, symbols: Symbols, blocks_of_cluster: int, *, with_numbers: bool = False) -> None:
         self.symbols = symbols
         self.blocks_of_cluster = blocks_of_cluster
+        self.with_numbers = with_numbers
+        """Whether all numbers are followed; then a register of a tuple is a part of the tuple's value."""
         self.block = Block(0)
         self.guard: Operand | None = None
         self.instruction: Instruction | None = None
-        self.tuples: dict[Register, Register] = {}
-        """Register -> the tuple of accumulators that it belongs to, which asynchronous products fill."""
+        self.tuples: Mapping[Register, Part] = {}
+        """Register -> its place in the tuple of accumulators that it belongs to, which asynchronous products fill."""
         self.fresh: dict[Register, Block] = {}
         """Tuple -> the block in which an ordinary instruction has renamed it since the last product."""
         self.orders_tensor_memory = False
@@ -58,8 +68,7 @@ class Builder:
         """The number that `operand` is, as one of `bits` bits. Raises `PtxError`."""
         match operand:
             case Register():
-                self._touch(operand)
-                return self.resized(operand, bits, signed=signed)
+                return self.resized(self._held(operand), bits, signed=signed)
             case Number(value):
                 return Constant(value & ((1 << bits) - 1), bits)
             case Negated(inner):
@@ -70,6 +79,16 @@ class Builder:
                 return self.read(parts[0], bits, signed=signed)
             case _:
                 raise self.here.error("has an operand that is no number")
+
+    def _held(self, register: Register) -> Register:
+        """What `register` holds."""
+        part = self.tuples.get(register)
+        if not self.with_numbers or part is None:
+            self._touch(register)
+            return register
+        result = Register("", register.bits)
+        self.act("part", _take_part, [part.owner], results=[result], kind="ask", detail=part.place)
+        return result
 
     def _named(self, name: str) -> Operand:
         if name.startswith("%") or name == "WARP_SZ":
@@ -117,8 +136,8 @@ class Builder:
 
     def _touch(self, register: Register) -> None:
         """An ordinary instruction reads `register`: products that may fill it have to be complete."""
-        owner = self.tuples.get(register)
-        if owner is None or self.touched.get(owner) is self.block:
+        owner = self._owner(register)
+        if owner is None or self.with_numbers or self.touched.get(owner) is self.block:
             return
         if self.orders_tensor_memory and self.loads_tensors and not isinstance(owner.type, LLVMStructType):
             self.reads_early = True
@@ -180,14 +199,22 @@ class Builder:
                 return
             case Register():
                 value = self.resized(value, target.bits, signed=signed)
-                self._rename(target)
-                if self.guard is not None:
-                    value = self.select(self.guard, value, target)
-                self._append(Step("compute", "copy", [value], [target], self.here))
+                self._put(target, value)
             case Vector(parts) if len(parts) == 1:
                 self.write(parts[0], value, signed=signed)
             case _:
                 raise self.here.error("has a result that is no register")
+
+    def _put(self, target: Register, value: Operand) -> None:
+        part = self.tuples.get(target) if self.with_numbers else None
+        self._rename(target)
+        if self.guard is not None:
+            value = self.select(self.guard, value, target if part is None else self._held(target))
+        if part is None:
+            self._append(Step("compute", "copy", [value], [target], self.here))
+        else:
+            operands = [part.owner, value]
+            self.act("part", _put_part, operands, results=[part.owner], kind="ask", detail=part.place)
 
     def write_unknown(self, target: Written) -> None:
         """The registers of `target` get numbers that are not followed."""
@@ -207,8 +234,12 @@ class Builder:
 
     def tuple_of(self, registers: Sequence[Written]) -> Register | None:
         """The tuple that `registers` are; None where they share registers with another one."""
-        owners = {self.tuples.get(register) for register in registers if isinstance(register, Register)}
+        owners = {self._owner(register) for register in registers if isinstance(register, Register)}
         return owners.pop() if len(owners) == 1 else None
+
+    def _owner(self, register: Register) -> Register | None:
+        part = self.tuples.get(register)
+        return None if part is None else part.owner
 
     def forget(self, owner: Register) -> None:
         """Asynchronous work fills `owner`: what ordinary instructions did to it is past."""
@@ -217,8 +248,8 @@ class Builder:
 
     def _rename(self, register: Register) -> None:
         """An ordinary instruction writes `register`: its tuple is no longer what a product has made of it."""
-        owner = self.tuples.get(register)
-        if owner is None or self.fresh.get(owner) is self.block:
+        owner = self._owner(register)
+        if owner is None or self.with_numbers or self.fresh.get(owner) is self.block:
             return
         self.fresh[owner] = self.block
         self._append(Step("unknown", "written", [], [owner], self.here))
@@ -243,8 +274,13 @@ class Builder:
         self.block.steps.append(step)
 
 
-def _look_at(emission: object, step: Step) -> None:
-    from tileas_xdsl.readers.ptx.emission import Emission
-
-    assert isinstance(emission, Emission)
+def _look_at(emission: Emission, step: Step) -> None:
     emission.look_at(step.operands[0])
+
+
+def _take_part(emission: Emission, step: Step) -> None:
+    emission.take_part(step)
+
+
+def _put_part(emission: Emission, step: Step) -> None:
+    emission.put_part(step)

@@ -103,6 +103,9 @@ def _tensor_loaded(builder: Builder, call: Call) -> None:
     operands = [builder.address(call[0]), map_, builder.address(call[2])]
     if call.has("multicast::cluster"):
         operands.append(builder.resized(builder.read(call[3], 16), 16))
+    if builder.with_numbers:
+        operands += coordinates
+        coordinates = []
     builder.act("tensor load", _make_tensor_load, operands, detail=coordinates)
 
 

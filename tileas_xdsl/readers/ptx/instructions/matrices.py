@@ -37,13 +37,14 @@ from tileas_xdsl.readers.ptx.instructions.builder import Builder
 from tileas_xdsl.readers.ptx.instructions.rows import Becomes, Call, Row
 from tileas_xdsl.readers.ptx.instructions.synchronization import number_in
 from tileas_xdsl.readers.ptx.operands import Address, Number, Vector, parts_of
-from tileas_xdsl.readers.ptx.steps import Step
+from tileas_xdsl.readers.ptx.steps import Constant, Operand, Step
 from tileas_xdsl.targets.engines import Engine
 
 # wgmma ----------------------------------------------------------------------------------------------------------------
 
 FACTORS = "f16 bf16 tf32 s8 u8 e4m3 e5m2"
 SHAPES = tuple(f"m64n{n}k{k}" for n in range(8, 257, 8) for k in (8, 16, 32))
+PRODUCT_WORDS = f"sync aligned {' '.join(SHAPES)} f32 s32 {FACTORS} satfinite"
 
 
 def tuple_type(name: str, count: int) -> Attribute:
@@ -54,19 +55,16 @@ def tuple_type(name: str, count: int) -> Attribute:
     return LLVMStructType.from_type_list([i32 if name == "wgmma.f16" else kind] * count)
 
 
-def _multiplied(builder: Builder, call: Call) -> None:
+def multiplied(builder: Builder, call: Call) -> None:
     """A product; what A consists of does not matter where it is in registers, but that they are there does."""
     is_in_registers = isinstance(call[1], Vector)
     registers = parts_of(call[0])
     owner = builder.tuple_of(registers)
-    shape = call.one_of(SHAPES)
-    assert shape is not None
-    columns, depth = map(int, shape.removeprefix("m64n").split("k"))
-    words = [word for word in call.modifiers if word in (*FACTORS.split(), "f32", "s32")]
-    d, a, b = (WGMMAType(word) for word in words)
+    columns, depth = extents_of(call)
+    d, a, b = kinds_of(call)
     zero = call[3] == Number(0)
     descriptors = [builder.read(operand, 64) for operand in call.operands[1 + is_in_registers : 3]]
-    layouts = _layouts(builder, call, is_in_registers)
+    layouts = layouts_of(builder, call, is_in_registers=is_in_registers)
     kind = tuple_type(f"wgmma.{d.value}", len(registers))
 
     def make(e: Emission, step: Step) -> None:
@@ -78,7 +76,7 @@ def _multiplied(builder: Builder, call: Call) -> None:
             (e.undefined(i64) if is_in_registers else matrices[0], matrices[-1]),
             MMAShapeAttr(IntAttr(64), IntAttr(columns), IntAttr(depth)),
             (a, b, d),
-            accumulates=not zero,
+            accumulates=adds_to_sums(step.operands[-1], step) if builder.with_numbers else not zero,
             layouts=layouts,
         )
         if is_in_registers:
@@ -88,12 +86,34 @@ def _multiplied(builder: Builder, call: Call) -> None:
             e.give(step, [op.results[0]])
 
     filled = [] if owner is None else [owner]
-    builder.act(Engine.WGMMA, make, [*descriptors, *filled], results=filled)
+    adds = [builder.read(call[3], 1)] if builder.with_numbers else []
+    builder.act(Engine.WGMMA, make, [*descriptors, *filled, *adds], results=filled)
     if owner is not None:
         builder.forget(owner)
 
 
-def _layouts(builder: Builder, call: Call, is_in_registers: bool) -> tuple[MMALayout, MMALayout]:
+def extents_of(call: Call) -> tuple[int, int]:
+    """N and K of a product of `wgmma`."""
+    shape = call.one_of(SHAPES)
+    assert shape is not None
+    columns, depth = map(int, shape.removeprefix("m64n").split("k"))
+    return columns, depth
+
+
+def kinds_of(call: Call) -> tuple[WGMMAType, WGMMAType, WGMMAType]:
+    """What D, A and B consist of."""
+    d, a, b = (WGMMAType(word) for word in call.modifiers if word in (*FACTORS.split(), "f32", "s32"))
+    return d, a, b
+
+
+def adds_to_sums(predicate: Operand, step: Step) -> bool:
+    """Whether D is added to, as an operand says. Raises `PtxError` where that is no constant."""
+    if not isinstance(predicate, Constant):
+        raise step.instruction.error("adds to its sums or not by a number that is no constant")
+    return bool(predicate.value)
+
+
+def layouts_of(builder: Builder, call: Call, *, is_in_registers: bool) -> tuple[MMALayout, MMALayout]:
     """Those of A and B; the flags that transpose are the last operands, and A in registers has none."""
     flags = [bool(number_in(builder, operand, "a flag")) for operand in call.operands[6:8]]
     if is_in_registers:
@@ -290,9 +310,9 @@ MATRICES: tuple[Row, ...] = (
     Row(
         "wgmma.mma_async",
         "v a b p c? c? c? c?",
-        f"sync aligned {' '.join(SHAPES)} f32 s32 {FACTORS} satfinite",
+        PRODUCT_WORDS,
         "nvvm.wgmma.mma_async",
-        _multiplied,
+        multiplied,
         acts=True,
     ),
     Row("tcgen05.alloc", "m a", f"{ONE_CTA} sync aligned shared::cta b32", "nvvm.tcgen05.alloc", _allocated, acts=True),

@@ -43,7 +43,7 @@ ATOMIC = {"exch": "xchg", "and": "_and", "or": "_or", "xor": "_xor", "inc": "uin
 ATOMIC_WORDS = "add exch and or xor inc dec min max cas noftz"
 
 
-def _kind(bits: int, count: int) -> Attribute:
+def kind_of(bits: int, count: int) -> Attribute:
     """The type of a load or a store of so many numbers."""
     each = IntegerType(bits)
     return each if count == 1 else VectorType(each, [count])
@@ -63,7 +63,7 @@ def _loaded(what: str, builder: Builder, call: Call) -> None:
 
 def _make_load(e: Emission, step: Step) -> None:
     bits, count = step.results[0].bits, len(step.results)
-    load = e.add(llvm.LoadOp(e.shared(step.operands[0]), _kind(bits, count)))
+    load = e.add(llvm.LoadOp(e.shared(step.operands[0]), kind_of(bits, count)))
     if location_of(step.operands[0]) in e.tensor_addresses:
         load.attributes[TENSOR_ADDRESS] = UnitAttr()
     loaded = load.results[0]
@@ -108,7 +108,7 @@ def _make_store(e: Emission, step: Step) -> None:
     if count == 1:
         e.add(llvm.StoreOp(values[0] if values[0] is not None else e.undefined(IntegerType(bits)), pointer))
     elif all(value is None for value in values):
-        e.add(llvm.StoreOp(e.undefined(_kind(bits, count)), pointer))
+        e.add(llvm.StoreOp(e.undefined(kind_of(bits, count)), pointer))
     else:
         for place, value in enumerate(values):
             part = pointer if place == 0 else e.further(pointer, place * bits // 8)
@@ -143,6 +143,8 @@ def _make_atomic(e: Emission, step: Step) -> None:
 # Matrices -------------------------------------------------------------------------------------------------------------
 
 COUNTS = {"x1": 1, "x2": 2, "x4": 4}
+MOVED = f"sync aligned m8n8 {' '.join(COUNTS)} trans shared shared::cta b16"
+"""Modifiers of `ldmatrix` and `stmatrix`."""
 
 
 def _count(call: Call) -> int:
@@ -251,7 +253,7 @@ MEMORY: tuple[Row, ...] = (
     Row(
         "ldmatrix",
         "v m",
-        "sync aligned m8n8 x1 x2 x4 trans shared shared::cta b16",
+        MOVED,
         "nvvm.ldmatrix",
         _matrix_loaded,
         acts=True,
@@ -259,7 +261,7 @@ MEMORY: tuple[Row, ...] = (
     Row(
         "stmatrix",
         "m v",
-        "sync aligned m8n8 x1 x2 x4 trans shared shared::cta b16",
+        MOVED,
         "nvvm.stmatrix",
         _matrix_stored,
         acts=True,
