@@ -27,6 +27,7 @@ from tileas_xdsl import front_door
 from tileas_xdsl.checker.verdict.checking import CheckOptions
 from tileas_xdsl.checker.verdict.checking import check as checked
 from tileas_xdsl.checker.verdict.report import Report
+from tileas_xdsl.checker.verdict.tile_ir import judge_tile_ir
 from tileas_xdsl.diagnostics import Error
 from tileas_xdsl.kernels.binding import names_of
 from tileas_xdsl.kernels.kernel import Kernel
@@ -35,7 +36,7 @@ from tileas_xdsl.machine import running
 from tileas_xdsl.machine.arguments import argument_names, find_function
 from tileas_xdsl.machine.running import Outcome
 from tileas_xdsl.tools.inputs import full_context, parse_module
-from tileas_xdsl.tools.python.cutile import ELEMENTS, text_of_call, words_of_call
+from tileas_xdsl.tools.python.cutile import ELEMENTS, exported_call, words_of_call
 from tileas_xdsl.tools.python.cutile_launches import kernel_for
 
 if TYPE_CHECKING:
@@ -54,7 +55,10 @@ def module(kernel: Any, *arguments: Any) -> ModuleOp:
 
     Raises `InputError` for arguments that do not fit, and for what cuTile does not compile.
     """
-    text = text_of_call(kernel, words_of_call(kernel, arguments))
+    return _parsed(kernel, exported_call(kernel, words_of_call(kernel, arguments)).text)
+
+
+def _parsed(kernel: Any, text: str) -> ModuleOp:
     return parse_module(text, inspect.getsourcefile(kernel._pyfunc) or "<kernel>", full_context())
 
 
@@ -63,7 +67,10 @@ def check(kernel: Any, *arguments: Any, **options: Unpack[CheckOptions]) -> Repo
     Races and the like in a kernel, by the lines of Python, or a proof that there are none. `options` are those of
     `tileas.check`. Raises as `module` does.
     """
-    return checked(module(kernel, *arguments), None, **options)
+    exported = exported_call(kernel, words_of_call(kernel, arguments))
+    report = checked(_parsed(kernel, exported.text), None, **options)
+    judge_tile_ir(exported.tile_ir, report)
+    return report
 
 
 def run(kernel: Any, grid: Grid, *arguments: Any, order: str = "lazy", seed: int = 0) -> Outcome:
@@ -89,7 +96,7 @@ def compile(kernel: Any, *arguments: Any, **options: Any) -> Kernel:
 
 @lru_cache(maxsize=256)
 def _compiled(kernel: Any, words: tuple[str, ...], options: tuple[tuple[str, Any], ...]) -> Kernel:
-    return front_door.compile(text_of_call(kernel, words), **dict(options))
+    return front_door.compile(exported_call(kernel, words).text, **dict(options))
 
 
 def launch(stream: Any, grid: Grid, kernel: Any, arguments: Sequence[Any], **options: Any) -> None:
@@ -150,7 +157,7 @@ def _timed(
     words = words_of_call(kernel, arguments)
     constant = {name for name, word in _by_name(kernel, words).items() if word.partition(":")[0] not in ELEMENTS}
     given = {name: value for name, value in _by_name(kernel, arguments).items() if name not in constant}
-    found = tune(text_of_call(kernel, words), [{}], given, HowTuned(grid=tuple(grid), **options)).candidates[0]
+    found = tune(exported_call(kernel, words).text, [{}], given, HowTuned(grid=tuple(grid), **options)).candidates[0]
     seconds = found.measured if found.measured is not None else found.predicted
     if found.problem is not None or seconds is None:
         raise front_door.InputError([f"error: {found.problem or 'nothing is known of its time'}"])

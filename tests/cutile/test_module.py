@@ -135,6 +135,39 @@ def test_what_annotations_say_may_be_left_out(annotated: str, capsys: Output) ->
     assert "error" in capsys.readouterr().err
 
 
+COMMANDS = {
+    "run": ([], "ran\n"),
+    "timeline": (["-o", "out.svg"], "out-2.svg: "),
+    "explain": (["-o", "out.html"], "as written: safe for every trip count"),
+    "compile": (["--target", "sm_80", "-o", "out.mlir"], ""),
+}
+"""Command -> options, and what each launch makes it say."""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_takes_each_launch(
+    command: str, annotated: str, tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options, said = COMMANDS[command]
+    assert main([command, f"{annotated}:scaled", "--launches", *options]) == 0
+    told = capsys.readouterr()
+    launches = [(16, 4), (32, 2), (8, 8)]
+    for n, grid in launches:
+        assert f"note: launched as scaled(f32:?, f32:?, f32, {n}), grid ({grid},)" in told.err
+    assert said in told.out
+    if command == "run":
+        assert told.out.count(said) == 3
+    else:
+        suffix = Path(options[-1]).suffix
+        assert sorted(file.name for file in tmp_path.glob(f"*{suffix}")) == [f"out-{n}{suffix}" for n in (1, 2, 3)]
+
+
+def test_launches_that_a_file_does_not_make_are_told(annotated: str, capsys: Output) -> None:
+    assert main(["run", f"{annotated}:other", "--launches"]) == 2
+    assert "no kernel was launched" in capsys.readouterr().err
+
+
 def test_launches_of_one_kernel_are_those_of_searches_too(annotated: str, capsys: Output) -> None:
     assert main(["check", f"{annotated}:scaled", "--launches", "--no-advice"]) == 0
     told = capsys.readouterr()

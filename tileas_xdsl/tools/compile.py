@@ -56,6 +56,7 @@ from tileas_xdsl.tools.inputs import STDIN, full_context, parse_module, read_tex
 from tileas_xdsl.tools.machine_code.default_target import DEFAULT_CHIP, DEFAULT_TARGET, chosen_target
 from tileas_xdsl.tools.main import without_collector
 from tileas_xdsl.tools.output_files import write_files, write_text
+from tileas_xdsl.tools.python import add_launches, of_each_launch
 from tileas_xdsl.transforms.tileas.assign_buffers import BUFFER
 from tileas_xdsl.transforms.tileas.generate_schedule import SCHEDULE, scheduled_loops
 from tileas_xdsl.transforms.tileas.materialize_schedule import AGENTS
@@ -73,6 +74,7 @@ TARGET = ComputeCapabilityAttr.name
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the program; - is standard input")
+    add_launches(parser)
     parser.add_argument("-o", "--out", metavar="OUT", help="the file to write (default: standard output)")
     parser.add_argument(
         "--strategy", default="warp-specialize", choices=get_args(Strategy), help="default: warp-specialize"
@@ -126,6 +128,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             others.add_argument(flag, type=int, metavar="N", default=default, help=help_text)
 
 
+@of_each_launch
 def run(arguments: argparse.Namespace) -> int:
     with without_collector():
         return _compile(arguments)

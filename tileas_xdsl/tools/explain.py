@@ -33,6 +33,7 @@ from tileas_xdsl.tools.errors import InputError, explain, place_of
 from tileas_xdsl.tools.inputs import full_context, parse_module, read_text
 from tileas_xdsl.tools.machine_input import machine_errors, named_values
 from tileas_xdsl.tools.output_files import write_text
+from tileas_xdsl.tools.python import add_launches, of_each_launch
 from tileas_xdsl.tools.rendering import Source
 from tileas_xdsl.tools.time_limit import NO_TIMEOUT, for_a_run
 from tileas_xdsl.tools.timeline import (
@@ -52,6 +53,7 @@ EXPLAINED, UNSAFE = 0, 1
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the program; - is standard input")
+    add_launches(parser)
     parser.add_argument("-p", "--passes", metavar="PASSES", default="", help="the passes, as for xdsl-opt -p")
     parser.add_argument("-o", "--out", metavar="OUT.html", help="the file to write")
     add_run_arguments(parser)
@@ -59,6 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(timeout=NO_TIMEOUT)
 
 
+@of_each_launch
 def run(arguments: argparse.Namespace) -> int:
     with seldom_collecting():
         return _explained(arguments)

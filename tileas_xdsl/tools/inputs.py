@@ -6,6 +6,7 @@ Every failure is an `InputError` whose messages carry file, line and column.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,9 @@ TILE_IR = b"\x7fTileIR"
 
 MACHINE_CODE = (b"\x7fELF", b"\x50\xed\x55\xba")
 """What cubins and fatbins begin with."""
+
+KERNEL = re.compile(r"(?P<file>.+\.py):(?P<name>\w+)(?:\((?P<made>[^()]*)\)(?=\())?(?:\((?P<words>.*)\))?$", re.DOTALL)
+"""A file, a kernel in cuTile Python or a function that makes one, what that is called with, and the words."""
 
 MOST_MESSAGES = 10
 """The number of errors of one kind that are reported at once."""
@@ -109,6 +113,12 @@ def read_module(path: str, *, allow_unregistered: bool = False) -> ModuleOp:
     return parse_module(read_text(path), name, full_context(allow_unregistered=allow_unregistered))
 
 
+def is_kernel(path: str) -> bool:
+    """Whether `path` names a kernel of a Python file: `kernel.py:gemm`, with or without its types."""
+    found = KERNEL.fullmatch(path)
+    return found is not None and Path(found["file"]).is_file()
+
+
 def read_text(path: str) -> str:
     """
     The text of `path`; of bytecode of Tile IR its text, in which each op says its place in Python, and of a kernel in
@@ -116,11 +126,10 @@ def read_text(path: str) -> str:
 
     Raises `OSError`, and `InputError` for machine code, and for what is neither UTF-8 nor such bytecode.
     """
-    if ".py:" in path:
-        from tileas_xdsl.tools.python.cutile import is_kernel, text_of_kernel
+    if is_kernel(path):
+        from tileas_xdsl.tools.python.cutile import exported_kernel
 
-        if is_kernel(path):
-            return text_of_kernel(path)
+        return exported_kernel(path).text
     data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
     if data.startswith(TILE_IR):
         from tileas_xdsl.tools.bytecode import text_of_bytecode

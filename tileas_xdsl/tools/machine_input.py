@@ -33,7 +33,7 @@ from tileas_xdsl.machine.core.deadline import TimeUpError
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.machine.parts.programs import AXES
 from tileas_xdsl.tools.errors import InputError, OutOfTimeError, place_of
-from tileas_xdsl.tools.inputs import STDIN, full_context, parse_module, read_text
+from tileas_xdsl.tools.inputs import STDIN, full_context, is_kernel, parse_module, read_text
 from tileas_xdsl.tools.ptx import is_ptx, module_of_ptx, options_of
 from tileas_xdsl.tools.python import PythonKernel, asks_for_launches, kernels_of_python
 from tileas_xdsl.tools.rendering import Source
@@ -134,6 +134,8 @@ class Input:
     """Why there is nothing to be checked."""
     preconditions: Sequence[str] = ()
     """What its source states of its arguments."""
+    tile_ir: ModuleOp | None = None
+    """The Tile IR that it was made of, where it is a kernel in cuTile Python."""
 
 
 def read_input(
@@ -170,6 +172,8 @@ def read_kernels(
     """
     if arguments is not None and asks_for_launches(path, arguments):
         return [_of_python(each) for each in kernels_of_python(path, arguments.target, arguments.call)]
+    if is_kernel(path):
+        return [_of_kernel(path)]
     name = "<stdin>" if path == STDIN else path
     text = read_text(path)
     if arguments is not None and is_ptx(path, text):
@@ -197,7 +201,22 @@ def _of_python(kernel: PythonKernel) -> Input:
     text, name = kernel.ttgir or "", f"<{kernel.title}>"
     module = parse_module(text, name, full_context()) if text else ModuleOp([])
     return Input(
-        module, Source(name, text), title=kernel.title, complaint=kernel.complaint, preconditions=kernel.preconditions
+        module,
+        Source(name, text),
+        title=kernel.title,
+        complaint=kernel.complaint,
+        preconditions=kernel.preconditions,
+        tile_ir=kernel.tile_ir,
+    )
+
+
+def _of_kernel(path: str) -> Input:
+    """A kernel in cuTile Python with its words."""
+    from tileas_xdsl.tools.python.cutile import exported_kernel
+
+    exported = exported_kernel(path)
+    return Input(
+        parse_module(exported.text, path, full_context()), Source(path, exported.text), tile_ir=exported.tile_ir
     )
 
 

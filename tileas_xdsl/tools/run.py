@@ -37,7 +37,14 @@ from xdsl.ir import Operation, Region
 from tileas_xdsl.checker.verdict.report import Finding
 from tileas_xdsl.checker.witnesses.investigator import Investigator
 from tileas_xdsl.interfaces import FunctionOpInterface
-from tileas_xdsl.machine.arguments import ArgumentError, argument_at, argument_names, find_function
+from tileas_xdsl.machine.arguments import (
+    ArgumentError,
+    argument_at,
+    argument_names,
+    find_function,
+    is_argument,
+    is_scalar,
+)
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.deadline import TimeUpError
 from tileas_xdsl.machine.core.execution import Machine
@@ -61,6 +68,7 @@ from tileas_xdsl.tools.machine_input import (
     read_input,
 )
 from tileas_xdsl.tools.ptx import add_launch
+from tileas_xdsl.tools.python import add_launches, of_each_launch
 from tileas_xdsl.tools.rendering import LABEL, Line, Source, findings_lines, write_lines
 from tileas_xdsl.tools.time_limit import TIMEOUT, add_timeout
 from tileas_xdsl.tools.times import add_target, chosen_target, stated_target, timing_lines
@@ -75,6 +83,7 @@ MOST_AGENTS = 8
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the program; - is standard input")
+    add_launches(parser)
     parser.add_argument("--function", metavar="F", help="which function; may be left out if there is only one")
     parser.add_argument(
         "--arg",
@@ -156,12 +165,13 @@ class Run:
         return "ran, and is as expected" if self.differences else "ran"
 
 
+@of_each_launch
 def run(arguments: argparse.Namespace) -> int:
     target = chosen_target(arguments)
     given = read_input(arguments.file, arguments=arguments, with_numbers=True)
     with machine_errors(given.source):
         function, body = find_function(given.module, given.function or asked_function(arguments))
-        values = argument_values(body, named_values(arguments.arg, "--arg"))
+        values = argument_values(body, [*named_values(arguments.arg, "--arg"), *_launched(body, arguments)])
         out = _destinations(body, arguments.out, "--out")
         _require_different_files(out)
         expected = {
@@ -180,6 +190,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 # What is asked for ----------------------------------------------------------------------------------------------------
+
+
+def _launched(body: Region, arguments: argparse.Namespace) -> list[tuple[str, str]]:
+    """(NAME, V) of the arguments of a launch for which nothing is given: arrays of its extents get small integers."""
+    given = {name for name, _ in named_values(arguments.arg, "--arg")}
+    values = arguments.launched.values if arguments.launched is not None else ()
+    own = [(name, value) for name, value in values if name not in given and is_argument(body, name)]
+    return [(name, value if is_scalar(argument_at(body, name).type) else f"{value}:random:0") for name, value in own]
 
 
 def _destinations(body: Region, texts: list[str], option: str) -> dict[str, str]:
@@ -243,7 +261,7 @@ def _run(
         capture=arguments.capture,
         target=target,
         threads=arguments.threads,
-        programs=arguments.programs,
+        programs=arguments.programs or (arguments.launched and arguments.launched.grid),
         observer=watcher,
         timeout=arguments.timeout,
     )

@@ -39,6 +39,7 @@ from tileas_xdsl.tools.machine_input import (
 )
 from tileas_xdsl.tools.output_files import write_text
 from tileas_xdsl.tools.ptx import add_launch
+from tileas_xdsl.tools.python import add_launches, of_each_launch
 from tileas_xdsl.tools.rendering import LABEL, findings_lines, write_lines
 from tileas_xdsl.tools.time_limit import TIMEOUT, add_timeout
 from tileas_xdsl.tools.times import add_target, chosen_target, stated_target
@@ -54,6 +55,7 @@ VIEWS = LANES, SLOTS, QUEUES = "lanes", "slots", "queues"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the program; - is standard input")
+    add_launches(parser)
     parser.add_argument("-o", "--out", metavar="OUT", help="the file to write: something.svg, .html or .json")
     parser.add_argument(
         "--view",
@@ -91,6 +93,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     add_timeout(parser, TIMEOUT, "a simulated run, or the check of a function,")
 
 
+@of_each_launch
 def run(arguments: argparse.Namespace) -> int:
     write = _writer(arguments.out, arguments.width, arguments.view)
     target, trip_count = chosen_target(arguments), chosen_trip_count(arguments)

@@ -6,9 +6,10 @@ Which blocks of a grid reach one place, by the numbers of the tiles that they to
 
 A number of a tile is followed as a sum of multiples of ids of programs and of loop variables. Two accesses are apart if
 some coordinate tells each id: `4 * %i + %r` with %r from 0 to 3 tells %i, and so does a variable that goes from an id
-by the number of programs. They clash if two small blocks, in early turns of loops, have equal numbers. Whatever is
-neither is left open: coordinates that are loaded or divided, tiles of two sizes, accesses under a condition, and any
-clash of a function whose atomic updates may order blocks: those that acquire or release, or whose old values are used.
+by the number of programs. They clash if tiles of two small blocks, in early turns of loops, share elements. Whatever is
+neither is left open: coordinates that are loaded or divided, accesses under a condition, and clashes that atomic
+updates may order (`block_order`). One condition is known to hold in some block: that a ticket, the old value of an
+update that each block makes, is a certain one.
 
 An id that the function does not ask for is taken to be that of one block. Updates that are atomic do not clash.
 """
@@ -17,13 +18,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from itertools import product
 from typing import Any, cast
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr, TensorType
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
+from tileas_xdsl.analysis.memory.block_order import ATOMIC, BlockOrder
 from tileas_xdsl.dialects.extensions.arith import IndexCastUIOp
 from tileas_xdsl.dialects.nv_tileaa.atomics import (
     AtomicCasOp,
@@ -34,14 +38,12 @@ from tileas_xdsl.dialects.nv_tileaa.atomics import (
 )
 from tileas_xdsl.dialects.nv_tileaa.control import GetNumProgramsOp, GetProgramIdOp
 from tileas_xdsl.dialects.nv_tileaa.memory import AccessOp, LoadOp, StoreOp, TiledLoadOp, TiledStoreOp
-from tileas_xdsl.dialects.tiles.policies import MemSemantic
 from tileas_xdsl.dialects.tiles.types import extents
 
 TILED = (TiledLoadOp, TiledStoreOp, TiledAtomicRmwOp)
 BY_ELEMENT = (LoadOp, StoreOp, AtomicRmwOp, AtomicCasOp)
 SCATTERED = (GatherLoadOp, ScatterStoreOp)
 ACCESSES = (*TILED, *BY_ELEMENT, *SCATTERED)
-ATOMIC = (TiledAtomicRmwOp, AtomicRmwOp, AtomicCasOp)
 READS = (TiledLoadOp, LoadOp, GatherLoadOp)
 CASTS = (arith.IndexCastOp, IndexCastUIOp, arith.ExtSIOp, arith.ExtUIOp)
 OF_TILES = ("arith", "func", "math", "memref", "nv_tileaa", "scf")
@@ -65,17 +67,25 @@ class Form:
         return self.number + sum(factor * atoms[atom] for atom, factor in self.factors)
 
 
+class Made(Enum):
+    """Which blocks are known to make an access, whatever the data are."""
+
+    BY_EACH = 1
+    BY_ONE = 2
+    """By one of them, and any of them may be that."""
+    UNKNOWN = 3
+
+
 @dataclass(frozen=True)
 class Touch:
     """An access to an array: which tiles, by their numbers."""
 
-    op: Operation
+    op: AccessOp
     array: BlockArgument[Attribute]
     numbers: tuple[Form | None, ...]
     """Along each axis of the array; None where it is not known."""
     extents: tuple[int, ...]
-    is_certain: bool
-    """Whether the access is made whatever the data are."""
+    made: Made
 
     @property
     def writes(self) -> bool:
@@ -96,7 +106,9 @@ class Clash:
     second: Touch
     blocks: tuple[tuple[int, ...], tuple[int, ...]]
     numbers: tuple[int, ...]
-    """Of the tile, along each axis of the array."""
+    """Of the tile of the access that writes, along each axis of the array."""
+    idle: tuple[AccessOp, ...] = ()
+    """Atomic updates of the function that order nothing among blocks."""
 
 
 @dataclass(frozen=True)
@@ -117,29 +129,22 @@ def blocks_of_grid(function: Operation) -> BlocksOfGrid:
     if any(touch is None for touch in touches) or not all(op.dialect_name() in OF_TILES for op in function.walk()):
         return BlocksOfGrid(are_apart=False, clashes=())
     known = [touch for touch in touches if touch is not None]
-    clashes: list[Clash] = []
-    are_apart, may_be_ordered = True, any(_may_order(touch) for touch in known)
-    for place, first in enumerate(known):
-        for second in known[place:]:
-            if first.array is not second.array or not (first.writes or second.writes):
-                continue
-            if first.is_atomic and second.is_atomic:
-                continue
-            if all(_tells(first, second, axis) for axis in asked):
-                continue
-            are_apart = False
-            clash = None if may_be_ordered else _clash(first, second, asked)
-            if clash is not None:
-                clashes.append(clash)
-    return BlocksOfGrid(are_apart, tuple(clashes))
+    meeting = [
+        (first, second)
+        for place, first in enumerate(known)
+        for second in known[place:]
+        if _may_meet(first, second) and not all(_tells(first, second, axis) for axis in asked)
+    ]
+    order = BlockOrder(function, [touch.op for touch in known])
+    unordered = [pair for pair in meeting if not order.may_order(pair[0].op, pair[1].op)]
+    clashes = [_clash(first, second, asked, order.idle_updates()) for first, second in unordered]
+    return BlocksOfGrid(not meeting, tuple(clash for clash in clashes if clash is not None))
 
 
-def _may_order(touch: Touch) -> bool:
-    """Whether an access may let blocks wait for each other: as a lock, or a ticket, does."""
-    access = cast("AccessOp", touch.op)
-    is_used = touch.is_atomic and access.results[0].first_use is not None
-    semantic = access.mem_semantic
-    return is_used or (semantic is not None and semantic.data not in (MemSemantic.WEAK, MemSemantic.RELAXED))
+def _may_meet(first: Touch, second: Touch) -> bool:
+    """Whether two accesses are of one array, one of them writes, and not both are atomic."""
+    is_write = first.writes or second.writes
+    return first.array is second.array and is_write and not (first.is_atomic and second.is_atomic)
 
 
 # Accesses -------------------------------------------------------------------------------------------------------------
@@ -152,7 +157,7 @@ def _touches(function: Operation) -> Iterator[Touch | None]:
             continue
         base = cast(Any, op).base
         if isinstance(base, BlockArgument) and base.block.parent_op() is function:
-            yield Touch(op, cast("BlockArgument[Attribute]", base), *_where(op), _is_certain(op, function))
+            yield Touch(op, cast("BlockArgument[Attribute]", base), *_where(op), _made(op, function))
         else:
             yield None
 
@@ -170,13 +175,72 @@ def _where(op: Operation) -> tuple[tuple[Form | None, ...], tuple[int, ...]]:
     return tuple(form_of(index) for index in indices), (*[1] * (len(indices) - len(shape)), *shape)
 
 
-def _is_certain(op: Operation, function: Operation) -> bool:
-    around = op.parent_op()
+def _made(op: Operation, function: Operation) -> Made:
+    mask: SSAValue | None = getattr(op, "mask", None)
+    found = Made.BY_EACH if mask is None or _is_check(mask) else Made.UNKNOWN
+    inner, around = op, op.parent_op()
     while around is not None and around is not function:
-        if not isinstance(around, scf.ForOp):
-            return False
-        around = around.parent_op()
-    return getattr(op, "mask", None) is None
+        if isinstance(around, scf.IfOp) and found is Made.BY_EACH and _is_entered_by_one(around, inner, function):
+            found = Made.BY_ONE
+        elif not isinstance(around, scf.ForOp):
+            return Made.UNKNOWN
+        inner, around = around, around.parent_op()
+    return found
+
+
+def _is_check(mask: SSAValue) -> bool:
+    """Whether a mask compares arguments, as `0 < size` does, which is alike for all blocks."""
+    test = mask.owner
+    if not isinstance(test, arith.CmpiOp) or isinstance(mask.type, TensorType):
+        return False
+    return _is_of_launch(mask, ids=False) and any(isinstance(each, BlockArgument) for each in _behind(test))
+
+
+def _behind(op: Operation) -> Iterator[SSAValue]:
+    for operand in op.operands:
+        yield operand
+        if isinstance(operand.owner, Operation):
+            yield from _behind(operand.owner)
+
+
+def _is_entered_by_one(branch: scf.IfOp, inner: Operation, function: Operation) -> bool:
+    """Whether some block takes the branch that holds `inner`: the one whose ticket has a certain number."""
+    test = branch.cond.owner
+    if not isinstance(test, arith.CmpiOp):
+        return False
+    word = arith.CMPI_COMPARISON_OPERATIONS[test.predicate.value.data]
+    if word != ("eq" if inner.parent_region() is branch.true_region else "ne"):
+        return False
+    tickets = [_ticket(value) for value in (test.lhs, test.rhs)]
+    if len([ticket for ticket in tickets if ticket is not None]) != 1:
+        return False
+    known = test.rhs if tickets[0] is not None else test.lhs
+    update = next(ticket for ticket in tickets if ticket is not None)
+    return _made(update, function) is Made.BY_EACH and _is_of_launch(known)
+
+
+def _ticket(value: SSAValue) -> AccessOp | None:
+    """The update whose old value a number is, up to a number that is added; None for another number."""
+    op = value.owner
+    while isinstance(op, (*CASTS, arith.AddiOp, arith.SubiOp)):
+        rest = op.operands[1:]
+        if not all(_is_of_launch(each) for each in rest):
+            return None
+        op = op.operands[0].owner
+    return op if isinstance(op, ATOMIC) and not isinstance(op.results[0].type, TensorType) else None
+
+
+def _is_of_launch(value: SSAValue, *, ids: bool = True) -> bool:
+    """Whether a number is made of constants, and of the grid, its `ids` too, and the arguments of the launch."""
+    if isinstance(value, BlockArgument):
+        return isinstance(value.block.parent_op(), FuncOp)
+    op = value.owner
+    assert isinstance(op, Operation)
+    if isinstance(op, GetProgramIdOp):
+        return ids
+    if isinstance(op, arith.ConstantOp | GetNumProgramsOp):
+        return True
+    return op.dialect_name() == arith.Arith.name and all(_is_of_launch(each, ids=ids) for each in op.operands)
 
 
 # Numbers --------------------------------------------------------------------------------------------------------------
@@ -290,20 +354,25 @@ def _span(form: Form, axis: int) -> tuple[int, int] | None:
     return low, high
 
 
-def _clash(first: Touch, second: Touch, asked: Sequence[int]) -> Clash | None:
-    """Two blocks that reach one tile; None where that is not certain."""
-    if first.extents != second.extents or not (first.is_certain and second.is_certain):
+def _clash(first: Touch, second: Touch, asked: Sequence[int], idle: Sequence[AccessOp]) -> Clash | None:
+    """Two blocks whose tiles share elements; None where that is not certain."""
+    if {first.made, second.made} not in ({Made.BY_EACH}, {Made.BY_EACH, Made.BY_ONE}):
         return None
     if None in first.numbers or None in second.numbers:
         return None
-    seen: dict[tuple[int, ...], tuple[int, ...]] = {}
+    others = list(_reached(second, asked))
     for block, tile in _reached(first, asked):
-        seen.setdefault(tile, block)
-    for block, tile in _reached(second, asked):
-        other = seen.get(tile)
-        if other is not None and other != block:
-            return Clash(first, second, (_whole(other, asked), _whole(block, asked)), tile)
+        for other, another in others:
+            if other != block and _share(tile, first.extents, another, second.extents):
+                numbers = tile if first.writes else another
+                return Clash(first, second, (_whole(block, asked), _whole(other, asked)), numbers, tuple(idle))
     return None
+
+
+def _share(one: Sequence[int], extents: Sequence[int], other: Sequence[int], others: Sequence[int]) -> bool:
+    """Whether two tiles, by their numbers and extents, share elements."""
+    spans = zip(one, extents, other, others, strict=True)
+    return all(a * long < (b + 1) * wide and b * wide < (a + 1) * long for a, long, b, wide in spans)
 
 
 def _whole(block: tuple[int, ...], asked: Sequence[int]) -> tuple[int, ...]:

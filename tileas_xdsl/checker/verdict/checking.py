@@ -28,7 +28,6 @@ from tileas_xdsl.checker.verdict.checking_turns import Question, check_turns
 from tileas_xdsl.checker.verdict.collector import seldom_collecting
 from tileas_xdsl.checker.verdict.deciding import Assumptions, Subject
 from tileas_xdsl.checker.verdict.free_turns import with_free_turns
-from tileas_xdsl.checker.verdict.grid import judge_blocks
 from tileas_xdsl.checker.verdict.in_order import is_in_order, leave_to_order
 from tileas_xdsl.checker.verdict.long_loops import generalised, short_loops, try_longer_loops
 from tileas_xdsl.checker.verdict.loop_bounds import (
@@ -47,6 +46,7 @@ from tileas_xdsl.checker.verdict.proving import (
     is_proved_at_once,
 )
 from tileas_xdsl.checker.verdict.report import Outcome, Report
+from tileas_xdsl.checker.verdict.tile_ir import judge_blocks, judge_tile_ir
 from tileas_xdsl.diagnostics import op_name, stated_assumptions
 from tileas_xdsl.machine.arguments import (
     ArgumentError,
@@ -167,6 +167,7 @@ def check(
             tried.append(answer)
             report.absorb(Outcome(steps=deadline.meter.spent))
     judge_blocks({name: find_function(module, name)[0] for name in names}, report)
+    judge_tile_ir(module, report, names)
     # What is said of all functions is what each of them was tried with.
     varied = [each for each in tried if each is not None]
     return replace(report, trip_counts=min(varied, key=len, default=counts), varies_trip_counts=bool(varied))

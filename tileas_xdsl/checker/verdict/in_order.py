@@ -12,7 +12,7 @@ One agent executes such a function, and no op leaves work that goes on behind it
 waits for nothing, however often its loops turn, whichever way its branches go, wherever its accesses lie. What may go
 wrong is what a single call shows: an index outside of an array, a loop that never ends. Calls are tried as ever; what
 they leave open, since data decide it or since there are too many of them, is right by this argument. That loops which
-data end do end, and that indices stay inside, is assumed, and said. Blocks beside each other are judged in `grid`.
+data end do end, and that indices stay inside, is assumed, and said. Blocks beside each other are judged in `tile_ir`.
 """
 
 from __future__ import annotations

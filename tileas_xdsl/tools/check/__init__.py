@@ -64,6 +64,7 @@ from xdsl.dialects.builtin import ModuleOp
 from tileas_xdsl.checker.verdict.checking import MOST_COMBINATIONS, TIMEOUT, check
 from tileas_xdsl.checker.verdict.mistakes import SourceEdit
 from tileas_xdsl.checker.verdict.report import GRAVEST, Report, Verdict
+from tileas_xdsl.checker.verdict.tile_ir import judge_tile_ir
 from tileas_xdsl.machine.core.deadline import INTERRUPTION, ended_by_interrupt
 from tileas_xdsl.tools.errors import INTERRUPTED, InputError
 from tileas_xdsl.tools.machine_input import (
@@ -261,6 +262,8 @@ def _report(
     }
     with machine_errors(given.source), progress() as tell:
         report = check(given.module, **settings, tell=tell)
+        if given.tile_ir is not None:
+            judge_tile_ir(given.tile_ir, report)
         if report.findings and not arguments.no_edit and not INTERRUPTION.wanted:
             report.edit = _edit(given, report, settings)
         return report

@@ -6,9 +6,14 @@ and what is told of them.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ModuleOp
 
 from tileas_xdsl.tools.errors import InputError
 
@@ -27,6 +32,8 @@ class PythonKernel:
     complaint: InputError | None
     preconditions: tuple[str, ...] = ()
     """What the source of the kernel states."""
+    tile_ir: ModuleOp | None = None
+    """What it was before, in cuTile Python."""
 
 
 def is_python(path: str) -> bool:
@@ -48,11 +55,52 @@ def add_python(parser: argparse.ArgumentParser) -> None:
         metavar="TEST",
         help="call this test instead of running the file: tests/test_softmax.py::test_rows, or test_rows of the file",
     )
-    group.add_argument(
+    add_launches(parser)
+
+
+def add_launches(parser: argparse.ArgumentParser) -> None:
+    """Add the option that takes the launches of a file."""
+    parser.set_defaults(launched=None)
+    parser.add_argument(
         "--launches",
         action="store_true",
-        help="for 'file.py:kernel' in cuTile Python, check each of its launches in the file; nothing is computed",
+        help="for 'file.py:kernel' in cuTile Python, take each of its launches in the file; the file computes nothing",
     )
+
+
+Command = Callable[[argparse.Namespace], int]
+
+
+def of_each_launch(command: Command) -> Command:
+    """
+    Decorator of a command on one FILE: with `--launches` it takes each launch that the file makes. The files that it
+    writes are numbered where there are several, and a grid and arguments are those of the launch.
+    """
+
+    @wraps(command)
+    def run(arguments: argparse.Namespace) -> int:
+        if not arguments.launches:
+            return command(arguments)
+        from tileas_xdsl.tools.python.cutile import paths_of_launches
+
+        launches, worst = paths_of_launches(arguments.file), 0
+        for number, (path, launch) in enumerate(launches, 1):
+            print(f"{path.partition('.py:')[0]}.py: note: {launch}", file=sys.stderr)
+            given = argparse.Namespace(**vars(arguments))
+            given.file, given.launched = path, launch
+            if len(launches) > 1:
+                given.out = _numbered(arguments.out, number)
+            worst = max(worst, command(given))
+        return worst
+
+    return run
+
+
+def _numbered(out: Any, number: int) -> Any:
+    """`out-2.ptx` for `out.ptx`, one or several."""
+    if isinstance(out, str):
+        return re.sub(r"(\.\w+)?$", rf"-{number}\1", out, count=1)
+    return [_numbered(each, number) for each in cast("list[str]", out)] if isinstance(out, list) else out
 
 
 def asks_for_launches(path: str, arguments: argparse.Namespace) -> bool:
@@ -84,14 +132,16 @@ def kernels_of_python(path: str, targets: Sequence[str], call: str | None) -> li
 
 def _kernels_of_cutile(path: str) -> list[PythonKernel]:
     """What a script in cuTile Python launches."""
-    from tileas_xdsl.tools.python.cutile import texts_of_script
+    from tileas_xdsl.tools.python.cutile import exported_launches
 
-    texts, notes = texts_of_script(path)
+    launches, notes = exported_launches(path)
     for note in notes:
         print(note, file=sys.stderr)
-    if not texts:
+    if not launches:
         raise InputError([f"{path}: error: no kernel was launched: name one, as in '{path}:name(f16:?x?)'"])
     return [
-        PythonKernel(call, text if isinstance(text, str) else None, None if isinstance(text, str) else text)
-        for call, text in texts
+        PythonKernel(launch.call, None, made)
+        if isinstance(made, InputError)
+        else PythonKernel(launch.call, made.text, None, tile_ir=made.tile_ir)
+        for launch, made in launches
     ]

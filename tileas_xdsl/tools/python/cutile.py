@@ -20,6 +20,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from io import StringIO
 from pathlib import Path
@@ -50,13 +51,12 @@ from tileas_xdsl.dialects.cuda_tile.types import PointerType, TileType
 from tileas_xdsl.readers.tile_ir import read
 from tileas_xdsl.tools.bytecode import with_places
 from tileas_xdsl.tools.errors import InputError
-from tileas_xdsl.tools.python.cutile_launches import launches_of, words_of, words_of_annotations
+from tileas_xdsl.tools.inputs import KERNEL
+from tileas_xdsl.tools.python.cutile_launches import Launched, launches_of, words_of, words_of_annotations
 from tileas_xdsl.tools.python.executing import execute, quietly, run_noting
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa import ConvertCudaTileToNvTileAAPass
 from tileas_xdsl.triton.host.anything import standing_in
 
-KERNEL = re.compile(r"(?P<file>.+\.py):(?P<name>\w+)(?:\((?P<made>[^()]*)\)(?=\())?(?:\((?P<words>.*)\))?$", re.DOTALL)
-"""A file, a kernel or a function that makes one, what that is called with, and the words."""
 IMPORTED = re.compile(r"^\s*(import|from)\s+cuda\.tile\b", re.MULTILINE)
 VERSION = "13.3"
 """Of the bytecode."""
@@ -82,52 +82,79 @@ ELEMENTS = {
 """Words of elements -> their names in cuTile."""
 
 
-def is_kernel(path: str) -> bool:
-    """Whether `path` names a kernel of a Python file."""
-    found = KERNEL.fullmatch(path)
-    return found is not None and Path(found["file"]).is_file()
+@dataclass(frozen=True)
+class Exported:
+    """A kernel with types and constants."""
+
+    text: str
+    """Of the function of tiles that it becomes, each op with its place in Python; of Tile IR where there is none."""
+    tile_ir: ModuleOp
 
 
-def text_of_kernel(path: str) -> str:
+def exported_kernel(path: str) -> Exported:
     """
-    The tile function of the kernel `file.py:name(words)`, each op with its place in Python.
+    The kernel `file.py:name(words)`.
 
     Raises `InputError` for a file that does not run, names and words that do not fit, what cuTile does not compile, and
     where `cuda-tile` is not installed; `OSError` where the file cannot be read.
     """
-    return _text(path, module_of_kernel(path))
+    return MADE.get(path) or _converted(path, module_of_kernel(path))
 
 
-def _text(path: str, module: ModuleOp) -> str:
-    """The text of a module of Tile IR as functions of tiles, or as it is where these do not have it."""
-    for hint in ignored_hints(module):
+MADE: dict[str, Exported] = {}
+"""Path -> a kernel that a launch handed over, which may be of a factory."""
+
+
+def _converted(path: str, tile_ir: ModuleOp) -> Exported:
+    for hint in ignored_hints(tile_ir):
         print(f"{path}: note: {hint}", file=sys.stderr)
+    module = tile_ir.clone()
     try:
         ConvertCudaTileToNvTileAAPass().apply(Context(), module)
     except RefusedError as error:
         print(f"{error}\n{path}: note: so it stays Tile IR, which runs and is not compiled", file=sys.stderr)
     text = StringIO()
     Printer(stream=text, print_debuginfo=True).print_op(module)
-    return f"{text.getvalue()}\n"
+    return Exported(f"{text.getvalue()}\n", tile_ir)
 
 
-def texts_of_script(path: str) -> tuple[list[tuple[str, str | InputError]], list[str]]:
+def paths_of_launches(path: str) -> list[tuple[str, Launched]]:
     """
-    For each kernel that a script in cuTile Python launches (`script.py`; of one kernel: `script.py:name`) its call, and
-    the tile function that it becomes, or why there is none; and what is to be told of the script. Raises as
-    `text_of_kernel`.
+    Each launch that a script makes, or makes of the kernel `script.py:name`, and the path by which `exported_kernel`
+    knows its kernel. Notes about the script go to standard error. Raises `InputError` where there is none, and as
+    `exported_kernel`.
+    """
+    launches, notes = exported_launches(path)
+    file = f"{path.partition('.py')[0]}.py"
+    for note in notes:
+        print(note, file=sys.stderr)
+    if not launches:
+        raise InputError([f"{path}: error: no kernel was launched: name one, as in '{file}:name(f16:?x?)'"])
+    found: list[tuple[str, Launched]] = []
+    for launch, made in launches:
+        if isinstance(made, InputError):
+            raise made
+        MADE[f"{file}:{launch.call}"] = made
+        found.append((f"{file}:{launch.call}", launch))
+    return found
+
+
+def exported_launches(path: str) -> tuple[list[tuple[Launched, Exported | InputError]], list[str]]:
+    """
+    Each launch that a script in cuTile Python makes (`script.py`; of one kernel: `script.py:name`), and the kernel with
+    its types and constants, or why there is none; and what is to be told of the script. Raises as `exported_kernel`.
     """
     _cutile()
     file, _, name = path.partition(".py:")
     file = f"{file}.py" if name else path
-    launches, found = launches_of(file, ELEMENTS), list[tuple[str, str | InputError]]()
+    launches, found = launches_of(file, ELEMENTS), list[tuple[Launched, Exported | InputError]]()
     for launch in launches.made:
         if name in ("", launch.name):
             try:
-                text = _text_of_words(f"{file}:{launch.name}", launch.kernel, launch.words)
+                made = _exported_words(f"{file}:{launch.name}", launch.kernel, launch.words)
             except InputError as error:
-                text = error
-            found.append((launch.call, text))
+                made = error
+            found.append((launch, made))
     return found, launches.notes
 
 
@@ -144,16 +171,16 @@ def words_of_call(kernel: Any, arguments: Sequence[Any]) -> tuple[str, ...]:
     return words_of(kernel, [*arguments, *left], {name: word for word, name in ELEMENTS.items()})
 
 
-def text_of_call(kernel: Any, words: Sequence[str]) -> str:
-    """The tile function that a kernel becomes with these words, each op with its place. Raises `InputError`."""
+def exported_call(kernel: Any, words: Sequence[str]) -> Exported:
+    """A kernel at hand with these words. Raises `InputError`."""
     file = inspect.getsourcefile(kernel._pyfunc) or "<kernel>"
-    return _text_of_words(f"{file}:{kernel._pyfunc.__name__}", kernel, words)
+    return _exported_words(f"{file}:{kernel._pyfunc.__name__}", kernel, words)
 
 
-def _text_of_words(path: str, kernel: Any, words: Sequence[str]) -> str:
+def _exported_words(path: str, kernel: Any, words: Sequence[str]) -> Exported:
     parameters = inspect.signature(kernel._pyfunc).parameters
-    data = _exported(path, kernel, words, kernel._pyfunc.__name__)
-    return _text(path, _module(data, dict(zip(parameters, words, strict=True))))
+    data = _bytecode_of(path, kernel, words, kernel._pyfunc.__name__)
+    return _converted(path, _module(data, dict(zip(parameters, words, strict=True))))
 
 
 def is_script(file: str) -> bool:
@@ -192,7 +219,7 @@ def _bytecode(path: str) -> tuple[bytes, Mapping[str, str]]:
     parameters = list(inspect.signature(kernel._pyfunc).parameters)
     by_name = _given(path, parameters, given, words_of_annotations(kernel))
     words = {each: by_name[each] for each in parameters}
-    return _exported(path, kernel, list(words.values()), kernel._pyfunc.__name__), words
+    return _bytecode_of(path, kernel, list(words.values()), kernel._pyfunc.__name__), words
 
 
 def _launched(path: str, file: str, name: str) -> tuple[Any, str]:
@@ -204,7 +231,7 @@ def _launched(path: str, file: str, name: str) -> tuple[Any, str]:
         kernel = _kernel_in(path, file, name, None)
         print("\n".join(launches.notes), end="\n" if launches.notes else "", file=sys.stderr)
         return kernel, ""
-    print(f"{file}: note: launched as {first.call}, grid {first.grid}", file=sys.stderr)
+    print(f"{file}: note: {first}", file=sys.stderr)
     return first.kernel, ", ".join(first.words)
 
 
@@ -310,7 +337,7 @@ def _constant(path: str, word: str) -> Any:
     raise InputError([f"{path}: error: '{word}' is neither an array (f16:?x?), a number (f32), nor a constant (128)"])
 
 
-def _exported(path: str, kernel: Any, words: Sequence[str], name: str) -> bytes:
+def _bytecode_of(path: str, kernel: Any, words: Sequence[str], name: str) -> bytes:
     """The bytecode of a kernel."""
     ct, compilation = _cutile(), _compilation()
     convention = compilation.CallingConvention.cutile_python_v1()

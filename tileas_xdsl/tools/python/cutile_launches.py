@@ -40,6 +40,8 @@ class Launched:
     kernel: Any
     words: tuple[str, ...]
     grid: tuple[int, ...]
+    values: tuple[tuple[str, str], ...] = ()
+    """Of each parameter that is no constant: a number, or the extents of an array (`200x136`)."""
 
     @property
     def name(self) -> str:
@@ -50,6 +52,9 @@ class Launched:
     def call(self) -> str:
         """`double(f16:?x?, 128)`."""
         return f"{self.name}({', '.join(self.words)})"
+
+    def __str__(self) -> str:
+        return f"launched as {self.call}, grid {self.grid}"
 
 
 @dataclass
@@ -88,7 +93,8 @@ def _caught(found: Launches, words: Mapping[str, str]) -> Generator[None]:
         except InputError as error:
             found.notes += [f"note: a launch of {kernel._pyfunc.__name__} is left out: {error.messages[0]}"]
             return
-        launched = Launched(kernel, given, tuple(int(extent) for extent in grid))
+        values = tuple(_values_of(kernel, arguments))
+        launched = Launched(kernel, given, tuple(int(extent) for extent in grid), values)
         if launched.call not in {each.call for each in found.made}:
             found.made.append(launched)
 
@@ -123,6 +129,15 @@ def words_of(kernel: Any, arguments: Sequence[Any], words: Mapping[str, str]) ->
     return tuple(
         _word(name, value, name in constants, words) for name, value in zip(parameters, arguments, strict=True)
     )
+
+
+def _values_of(kernel: Any, arguments: Sequence[Any]) -> Generator[tuple[str, str]]:
+    """The parameters that are no constants, with their numbers or extents."""
+    constants = _constants(kernel)
+    for name, value in zip(inspect.signature(kernel._pyfunc).parameters, arguments, strict=True):
+        if name not in constants and value is not None:
+            extents = "x".join(str(int(extent)) for extent in getattr(value, "shape", ()))
+            yield name, extents or str(value).lower()
 
 
 def _constants(kernel: Any) -> set[str]:

@@ -1,0 +1,1 @@
+"""Analyses of Tile IR itself."""
