@@ -342,8 +342,12 @@ def test_reduce_and_scan(name: str, axis: int) -> None:
     arguments = {"a": "tensor<8x4xf32>", "k": "f32"}
     assert exactly(result_of(function(arguments, body, result), A, k), running[-1])
 
-    scan = f"%r = nv_tileaa.scan %a attributes {{axis = {axis} : i32}} {region} : (tensor<8x4xf32>) -> tensor<8x4xf32>"
-    assert exactly(result_of(function(arguments, scan, "tensor<8x4xf32>"), A, k), np.stack(running, axis))
+    tile = "tensor<8x4xf32>"
+    scan = f"%r = nv_tileaa.scan %a attributes {{axis = {axis} : i32}} {region} : ({tile}) -> {tile}"
+    assert exactly(result_of(function(arguments, scan, tile), A, k), np.stack(running, axis))
+    back = scan.replace(": i32}", ": i32, reverse}", 1)
+    turned = np.flip(result_of(function(arguments, back, tile), np.flip(A, axis), k), axis)
+    assert exactly(turned, np.stack(running, axis))
 
 
 def test_reduce_to_a_scalar_and_exclusive_scan() -> None:

@@ -27,29 +27,35 @@ WORDS = {
     "f16": {"plus": "addf", "none": "0.0", "compare": "cmpf one"},
     "i32": {"plus": "addi", "none": "0", "compare": "cmpi ne"},
 }
+FORWARD, BACK = "", ", reverse"
+Scan = tuple[tuple[int, ...], int, str, str, str, str]
 SCANS = [
-    (shape, axis, kind, combiner, variant)
-    for shape, kind, combiner, variant in product(
-        ((16, 32), (32, 16), (8, 128), (64, 4), (256,)), WORDS, (ADD, LAST_THAT_IS_NOT_ZERO), (ONE_AGENT, BEFORE_TMA)
+    (shape, axis, kind, combiner, variant, way)
+    for shape, kind, combiner, variant, way in product(
+        ((16, 32), (32, 16), (8, 128), (64, 4), (256,)),
+        WORDS,
+        (ADD, LAST_THAT_IS_NOT_ZERO),
+        (ONE_AGENT, BEFORE_TMA),
+        (FORWARD, BACK),
     )
     for axis in range(len(shape))
 ]
 
 
-def name_of(case: tuple[tuple[int, ...], int, str, str, str]) -> str:
-    shape, axis, kind, combiner, variant = case
-    return f"{shape}-{axis}-{kind}-{'commutes' if combiner is ADD else 'does not'}-{variant}"
+def name_of(case: Scan) -> str:
+    shape, axis, kind, combiner, variant, way = case
+    return f"{shape}-{axis}-{kind}-{'commutes' if combiner is ADD else 'does not'}-{variant}{way}"
 
 
 @each("case", SCANS, 8, ids=name_of)
-def test_what_stands_in_front_is_combined(case: tuple[tuple[int, ...], int, str, str, str]) -> None:
-    shape, axis, kind, combiner, variant = case
+def test_what_stands_in_front_is_combined(case: Scan) -> None:
+    shape, axis, kind, combiner, variant, way = case
     tile, array = f"tensor<{'x'.join(map(str, shape))}x{kind}>", f"memref<{'?x' * len(shape)}{kind}>"
     at, types = ", ".join(["%c0"] * len(shape)), ", ".join(["index"] * len(shape))
     text = f"""func.func @f(%x: {array}, %y: {array}) {{
   %c0 = arith.constant 0 : index
   %v = nv_tileaa.tiled_load %x[{at}] : ({array}, {types}) -> {tile}
-  %s = nv_tileaa.scan %v attributes {{axis = {axis} : i32}} {{
+  %s = nv_tileaa.scan %v attributes {{axis = {axis} : i32{way}}} {{
   ^bb0(%a: {kind}, %b: {kind}):
     {combiner.format(kind=kind, **WORDS[kind])}
     nv_tileaa.yield %r : ({kind}) -> ()

@@ -26,6 +26,7 @@ from xdsl.dialects.builtin import (
     Float64Type,
     IntegerAttr,
     IntegerType,
+    UnitAttr,
     i1,
     i32,
     i64,
@@ -276,7 +277,8 @@ class ReduceOp(CombiningOp):
 @irdl_op_definition
 class ScanOp(CombiningOp):
     """
-    Combine the elements up to each one along an axis, itself included unless `inclusive = false`.
+    Combine the elements up to each one along an axis, itself included unless `inclusive = false`; with `reverse` those
+    from the last one back to it.
 
     `%s = nv_tileaa.scan %t attributes {axis = 0 : i32, inclusive = true} {...} : (T) -> T`
     """
@@ -284,6 +286,7 @@ class ScanOp(CombiningOp):
     name = "nv_tileaa.scan"
 
     inclusive = opt_prop_def(IntegerAttr.constr(i1))
+    reverse = opt_prop_def(UnitAttr)
 
     def verify_contract(self) -> None:
         self.verify_combiner()

@@ -175,11 +175,18 @@ def _combine_rest(
 
 
 def combined_together(
-    agent: Agent, op: Operation, sources: Sequence[Any], combiner: Region, axis: int, *, keeps: bool
+    agent: Agent,
+    op: Operation,
+    sources: Sequence[Any],
+    combiner: Region,
+    axis: int,
+    *,
+    keeps: bool,
+    reverse: bool = False,
 ) -> Request:
     """
     Several tiles combined along `axis` by a region over what each has so far and an element of each: what is left, or
-    with `keeps` what each has up to each element.
+    with `keeps` what each has up to each element; with `reverse` from the last element on.
     """
     tiles = [read_tile(agent, source, op) for source in sources]
     if any(tile is UNKNOWN for tile in tiles):
@@ -187,27 +194,38 @@ def combined_together(
     outside = _values_from_outside(agent, combiner.block)
     if outside is None:
         raise UnsupportedError(op, "combines several tiles by more than arithmetic; compute the rest before")
-    so_far = [_along(tile, axis, 0) for tile in tiles]
+    first, *rest = range(tiles[0].shape[axis])[:: -1 if reverse else 1]
+    so_far = [_along(tile, axis, first) for tile in tiles]
     found = [so_far]
-    for number in range(1, tiles[0].shape[axis]):
+    for number in rest:
         elements = [_along(tile, axis, number) for tile in tiles]
         so_far = _all_at_once(agent, combiner.block, [*so_far, *elements], outside, so_far[0].shape)
         found.append(so_far)
     if keeps:
+        found = found[:: -1 if reverse else 1]
         return Done(tuple(np.stack([each[place] for each in found], axis) for place in range(len(tiles))))
     return Done(tuple(scalar_or_tile(total, op, place) for place, total in enumerate(so_far)))
 
 
 def scanned(
-    agent: Agent, op: Operation, source: Any, combiner: Region, axis: int, inclusive: IntegerAttr | None
+    agent: Agent,
+    op: Operation,
+    source: Any,
+    combiner: Region,
+    axis: int,
+    inclusive: IntegerAttr | None,
+    *,
+    reverse: bool = False,
 ) -> Request:
-    """For each element of the tile along `axis` the combination of all up to and with it."""
+    """For each element of the tile along `axis` the combination of all up to and with it, or from the last on."""
     if inclusive is not None and not inclusive.value.data:
         raise UnsupportedError(op, "scans exclusively, from an element that the op does not name; make it inclusive")
     tile = read_tile(agent, source, op)
     if tile is UNKNOWN:
         return _for_its_effects(agent, op, combiner)
-    return Done(_along(tile, axis, 0)).then(_scan_on, tile, combiner, axis, ())
+    ordered = np.asarray(np.flip(tile, axis)) if reverse else tile
+    found = Done(_along(ordered, axis, 0)).then(_scan_on, ordered, combiner, axis, ())
+    return found.then(_turned_round, axis) if reverse else found
 
 
 @continuation
@@ -219,6 +237,11 @@ def _scan_on(
         return np.stack(totals, axis)
     lanes = (total, _along(tile, axis, len(totals)))
     return run_on_lanes(agent, op, combiner, lanes, total.shape).then(_scan_on, tile, combiner, axis, totals)
+
+
+@continuation
+def _turned_round(_agent: Agent, _op: Operation, tile: Array, axis: int) -> Answer:
+    return np.asarray(np.flip(tile, axis))
 
 
 def generated(agent: Agent, op: Operation, body: Region) -> Request:

@@ -63,9 +63,10 @@ def _reduce(agent: Agent, op: compute.ReduceOp, source: Any, *others: Any) -> An
 
 @suspends(compute.ScanOp)
 def _scan(agent: Agent, op: compute.ScanOp, source: Any, *others: Any) -> Answer:
+    axis, reverse = op.axis.value.data, op.reverse is not None
     if others:
-        return combined_together(agent, op, (source, *others), op.combiner, op.axis.value.data, keeps=True)
-    return scanned(agent, op, source, op.combiner, op.axis.value.data, op.inclusive)
+        return combined_together(agent, op, (source, *others), op.combiner, axis, keeps=True, reverse=reverse)
+    return scanned(agent, op, source, op.combiner, axis, op.inclusive, reverse=reverse)
 
 
 Compute = Callable[..., Any]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, i32, i64
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, UnitAttr, i32, i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from tileas_xdsl.dialects.cuda_tile.base import TileIROp
 from tileas_xdsl.dialects.nv_tileaa.compute import ReduceOp, ScanOp
@@ -148,13 +148,14 @@ def _reduce(to: Conversion, op: TileIROp) -> None:
 
 @converts("scan")
 def _scan(to: Conversion, op: TileIROp) -> None:
+    said: dict[str, Attribute] = {"axis": IntegerAttr(_number(op, "dim"), i32)}
     if _number(op, "reverse"):
-        to.refuse(op, "goes backwards, which scans below do not", "reverse the tile by its indices before")
+        said["reverse"] = UnitAttr()
     sources = [_whole(to, operand) for operand in op.operands]
     made = ScanOp.create(
         operands=sources,
         result_types=[source.type for source in sources],
-        properties={"axis": IntegerAttr(_number(op, "dim"), i32)},
+        properties=said,
         regions=[_combiner(to, op)],
     )
     to.add(made)

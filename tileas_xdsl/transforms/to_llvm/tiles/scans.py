@@ -6,7 +6,7 @@ Scans along an axis: each element is combined with all that stand in front of it
 
 `p` is what a block sums to up to an element, and `t` what it sums to in all. The blocks double from one bit of the
 coordinate to the next (Hillis and Steele 1986). What stands in front is always the left operand, so a combiner need not
-commute.
+commute. Backwards, a block stands in front of another one where its bit is 1.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
 def _scan(op: ScanOp, threads: Threads) -> None:
     tile = tile_of(op.source.type)
     assert tile is not None
-    scan = _Scan(threads, combiner_of(op, threads), elements_of_all(op, threads))
+    scan = _Scan(threads, combiner_of(op, threads), elements_of_all(op, threads), reverse=op.reverse is not None)
     for place, bit in _places_along(tile.layout, op.axis.value.data):
         if place == REGISTER:
             scan.over_registers(bit)
@@ -46,8 +46,8 @@ def _scan(op: ScanOp, threads: Threads) -> None:
 class _Scan:
     """A scan under way: in blocks of so many neighbours."""
 
-    def __init__(self, threads: Threads, combine: Combine, held: list[Elements]) -> None:
-        self.threads, self.combine = threads, combine
+    def __init__(self, threads: Threads, combine: Combine, held: list[Elements], *, reverse: bool) -> None:
+        self.threads, self.combine, self.reverse = threads, combine, reverse
         self.so_far = list(held)
         """By register: its element, and those in front of it in its block."""
         self.totals = dict(enumerate(held))
@@ -58,25 +58,25 @@ class _Scan:
     def over_registers(self, bit: int) -> None:
         """Join the blocks of registers that differ in a bit."""
         before, self.done = self.totals, self.done | 1 << bit
+        first, second = (1 << bit, 0) if self.reverse else (0, 1 << bit)
         for number, own in enumerate(self.so_far):
-            if number >> bit & 1:
-                lower = before[number & ~self.done]
-                self.so_far[number] = self.combine(lower, own)
+            if number & 1 << bit == second:
+                self.so_far[number] = self.combine(before[number & ~self.done | first], own)
         lowers = [number for number in before if not number >> bit & 1]
-        self.totals = {number: self.combine(before[number], before[number | 1 << bit]) for number in lowers}
+        self.totals = {number: self.combine(before[number | first], before[number | second]) for number in lowers}
 
     def over_lanes(self, bit: int) -> None:
         """Join the blocks of lanes that differ in a bit."""
         threads, before = self.threads, self.totals
         one = threads.compute(arith.AndIOp, threads.lane, 1 << bit)
-        is_upper = threads.compare(one, "ne", 0)
+        is_second = threads.compare(one, "eq" if self.reverse else "ne", 0)
         others = {number: shuffled_all(threads, total, bit) for number, total in before.items()}
         for number, own in enumerate(self.so_far):
             joined = self.combine(others[number & ~self.done], own)
-            self.so_far[number] = self._chosen(is_upper, joined, own)
+            self.so_far[number] = self._chosen(is_second, joined, own)
         self.totals = {
             number: self.combine(
-                self._chosen(is_upper, others[number], total), self._chosen(is_upper, total, others[number])
+                self._chosen(is_second, others[number], total), self._chosen(is_second, total, others[number])
             )
             for number, total in before.items()
         }
