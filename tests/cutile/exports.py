@@ -39,6 +39,11 @@ EXPORTS: dict[str, tuple[str, str, Version]] = {
     "integers": ("ops.integers", "i32:1 i32:1 i32:1 256", (13, 1)),
     "shapes": ("ops.shapes", "f16:2 f16:2 16 32", (13, 1)),
     "row_sums": ("ops.row_sums", "f32:2 f32:1 i32:1 8 64", (13, 1)),
+    "sums_behind": ("ops.sums_behind", "f32:2 f32:2 16 32", (13, 1)),
+    "bytes_of": ("ops.bytes_of", "f32:1 u8:1 f32:1 32", (13, 3)),
+    "halves_of": ("ops.bytes_of", "f16:1 u8:1 f16:1 32", (13, 3)),
+    "empty": ("ops.empty", "f32:1 4", (13, 1)),
+    "single": ("ops.single", "f32:1 4", (13, 1)),
     "running_sums": ("rows.running_sums", "f32:2 f32:2 16 32", (13, 1)),
     "gathered": ("ops.gathered", "f32:2 i32:1 f32:2 32 64", (13, 1)),
     "locked": ("ops.locked", "i32:1 i32:1 i32:1 i32:1 128", (13, 1)),
@@ -95,6 +100,7 @@ def _parameter(ct: Any, word: str, divisor: int) -> Any:
         "f8": ct.float8_e4m3fn,
         "e8": ct.float8_e8m0fnu,
         "i32": ct.int32,
+        "u8": ct.uint8,
     }
     kind, _, rank = word.partition(":")
     if kind not in kinds:

@@ -97,6 +97,10 @@ def integers(size: int, low: int = -1000) -> Array:
     return RANDOM.integers(low, 1000, size).astype(np.int32)
 
 
+def in_bytes(size: int, dtype: Any) -> list[Array]:
+    return [normal(size, dtype=dtype), np.zeros(size * np.dtype(dtype).itemsize, np.uint8), np.zeros(size, dtype)]
+
+
 CASES: list[tuple[str, tuple[int, ...], list[Any]]] = [
     *[("double", (-(-n // 4),), [normal(n)]) for n in (4, 7, 16)],
     ("matmul_f16", (2, 2), product(200, 104, 136, F16, F16)),
@@ -113,6 +117,9 @@ CASES: list[tuple[str, tuple[int, ...], list[Any]]] = [
     ("shapes", (2, 2), [normal(32, 64, dtype=F16), np.zeros((64, 32), F16)]),
     *[("row_sums", (2,), [normal(16, n), np.zeros(16, np.float32), np.zeros(16, np.int32)]) for n in (100, 64)],
     *[("running_sums", (1,), [normal(16, n), np.zeros((16, n), np.float32)]) for n in (90, 32, 5)],
+    *[("sums_behind", (1,), [normal(16, n), np.zeros((16, n), np.float32)]) for n in (32, 5)],
+    *[(name, (2,), in_bytes(60, dtype)) for name, dtype in (("bytes_of", np.float32), ("halves_of", F16))],
+    ("single", (3,), [np.zeros(10, np.float32)]),
     ("windows", (5,), [normal(36), np.zeros(40, np.float32)]),
     ("by_row", (1,), [normal(40, 64), RANDOM.permutation(40)[:32].astype(np.int32), np.zeros((40, 64), np.float32)]),
     ("added", (8,), [normal(8, 100), np.zeros((4, 100), np.float32)]),
@@ -250,8 +257,19 @@ def test_an_unsigned_bound_counts_on() -> None:
         assert outcome.arrays["x"][0] == np.float32(0.5 + n / 2)
 
 
+def test_bytes_and_sums_from_behind_are_those_of_numpy() -> None:
+    x, raw, y = in_bytes(64, np.float32)
+    _, (_, found, changed) = both("bytes_of", (2,), x, raw, y)
+    own = x.view(np.uint8)
+    assert np.array_equal(found.view(np.uint8), np.where(own & 1, own, own | 128))
+    assert np.array_equal(changed, (own ^ 1).view(np.float32))
+    z = normal(16, 20)
+    _, (_, sums) = both("sums_behind", (1,), z, np.zeros_like(z))
+    assert np.allclose(sums, np.cumsum(z[:, ::-1], axis=1)[:, ::-1], rtol=1e-4, atol=1e-4)
+
+
 def test_what_has_no_counterpart_is_named() -> None:
-    module = parse(LOOP.format(body="%x0 = iota : tile<4xi32>\n%p = pack %x0 : tile<4xi32> -> tile<16xi8>"))
+    module = parse(LOOP.format(body="%p = alloca num_elem = 64, alignment = 16 : tile<ptr<f32>>"))
     before = str(module)
     with pytest.raises(RefusedError, match="has no counterpart in nv_tileaa") as refused:
         run_passes(module, CONVERT)

@@ -70,6 +70,35 @@ def row_sums(X, Sums, Places, tm: C, tn: C):
 
 
 @ct.kernel
+def sums_behind(X, Y, tm: C, tn: C):
+    """The sum of each number and all behind it."""
+    row = ct.bid(0)
+    x = ct.load(X, index=(row, 0), shape=(tm, tn), padding_mode=ZERO)
+    ct.store(Y, index=(row, 0), tile=ct.cumsum(x, axis=1, reverse=True))
+
+
+@ct.kernel
+def bytes_of(X, Bytes, Y, n: C):
+    """The bytes of some numbers, and numbers of these with the lowest bit of each changed."""
+    place = ct.bid(0)
+    x = ct.load(X, index=(place,), shape=(n,), padding_mode=ZERO)
+    raw = ct.pack_to_bytes(x)
+    ct.store(Bytes, index=(place,), tile=ct.where((raw & 1) == 1, raw, raw | 128))
+    ct.store(Y, index=(place,), tile=ct.unpack_from_bytes(raw ^ 1, X.dtype))
+
+
+@ct.kernel
+def empty(X, n: C):
+    pass
+
+
+@ct.kernel
+def single(X, n: C):
+    """The only place of a tile of one."""
+    ct.scatter(X, ct.bid(0) * n + ct.arange(1, dtype=ct.int32), 2.0)
+
+
+@ct.kernel
 def gathered(Table, Rows, Out, n: C, d: C):
     block = ct.bid(0)
     rows = ct.load(Rows, index=(block,), shape=(n,))

@@ -6,11 +6,13 @@ import random
 
 import pytest
 
-from tests.cutile.exports import exported
+from tests.cutile.exports import EXPORTS, exported
+from tests.support.corpora import each
 from tileas_xdsl.readers.tile_ir import MAGIC, BytecodeError, read, write
 
-SEEDS = range(300)
-NAMES = ("double", "softmax", "controlled", "locked", "by_row")
+SEEDS = range(10_000)
+PARTS = 20
+NAMES = list(EXPORTS)
 
 
 def garbled(data: bytes, seed: int) -> bytes:
@@ -35,10 +37,10 @@ def garbled(data: bytes, seed: int) -> bytes:
     return bytes(changed)
 
 
-@pytest.mark.parametrize("part", range(6))
+@each("part", range(PARTS), 2, programs=len(SEEDS) // PARTS)
 def test_garbled_files_get_one_line_each(part: int) -> None:
     refused = 0
-    for seed in list(SEEDS)[part::6]:
+    for seed in SEEDS[part::PARTS]:
         data = garbled(exported(NAMES[seed % len(NAMES)]), seed)
         error = refusal(data)
         if error is None:
@@ -48,7 +50,7 @@ def test_garbled_files_get_one_line_each(part: int) -> None:
             assert "\n" not in str(error)
             assert str(error).startswith(f"byte {error.offset} (0x{error.offset:x}): ")
             assert 0 <= error.offset <= len(data)
-    assert refused > 20
+    assert refused > 400
 
 
 def refusal(data: bytes) -> BytecodeError | None:

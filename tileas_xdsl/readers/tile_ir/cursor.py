@@ -120,7 +120,7 @@ class Cursor:
         self.pad(width)
         offsets = [self.fixed(width) for _ in range(count)]
         start = self.pos
-        ends = [*offsets[1:], self.end - start]
+        ends = [*offsets[1:], self.end - start] if count else []
         for place, (begin, finish) in enumerate(zip(offsets, ends, strict=True)):
             if begin > finish or finish > self.end - start or (place == 0 and begin):
                 raise self.fail(f"row {place} of {what} goes from {begin} to {finish} of {self.end - start} bytes")

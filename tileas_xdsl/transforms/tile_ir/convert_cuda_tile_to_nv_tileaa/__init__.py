@@ -10,7 +10,8 @@ Kernels of Tile IR become functions of tiles: views of arrays that TMA can take 
       ...
 
 The modules: `arrays.py` finds the arrays of a kernel, `state.py` keeps what has become of each value, and the others
-have a function for each op: `elementwise.py`, `products.py`, `shapes.py` (reductions, too), `memory.py`, `control.py`.
+have a function for each op: `elementwise.py`, `products.py`, `shapes.py` (reductions, too), `raw_bytes.py`,
+`memory.py`, `pointers.py`, `control.py`.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa import (
     memory,
     pointers,
     products,
+    raw_bytes,
     shapes,
 )
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.arrays import ArrayArgument
@@ -45,7 +47,7 @@ from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.control impor
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.lanes import arrays_of, users_of
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.state import Conversion
 
-CONVERTING = (elementwise, products, shapes, memory, pointers)
+CONVERTING = (elementwise, products, shapes, raw_bytes, memory, pointers)
 """What has registered its functions; `control` is used directly."""
 COMPUTING = (arith.Arith.name, math.Math.name)
 """Dialects whose ops only compute."""
@@ -69,8 +71,8 @@ class ConvertCudaTileToNvTileAAPass(ModulePass):
         so of Tile IR itself.
 
     Refuses
-        Loads and stores that are not weak; constants of numbers that differ, and memory of the module; scans that go
-        backwards; a `return` from inside a loop. The module stays as it is.
+        Loads and stores that are not weak; constants of numbers that differ, and memory of the module; a `return` from
+        inside a loop. The module stays as it is.
 
     Choices
         The number of tiles is an argument, not a quotient in the kernel, so that a check proves a loop for every trip

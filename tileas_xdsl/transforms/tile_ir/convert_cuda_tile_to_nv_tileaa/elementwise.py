@@ -340,10 +340,11 @@ def _assume(to: Conversion, op: TileIROp) -> None:
     """What is assumed has been proved or is undefined: layouts and loops need none of it."""
 
 
-def as_number(to: Conversion, value: SSAValue, kind: IntegerType) -> SSAValue:
-    """An integer of 32 bits, which counts elements, in another width."""
-    before = element_type_of(value.type)
+def resized(to: Conversion, value: SSAValue, kind: TensorType[IntegerType]) -> SSAValue:
+    """A tile of integers that count elements, in another width."""
+    before, after = element_type_of(value.type), kind.element_type
     assert isinstance(before, IntegerType)
-    if before == kind:
+    if before == after:
         return value
-    return to.result((arith.ExtUIOp if before.bitwidth < kind.bitwidth else arith.TruncIOp)(value, kind))
+    made = arith.ExtUIOp if before.bitwidth < after.bitwidth else arith.TruncIOp
+    return to.result(made.create(operands=[value], result_types=[kind]))

@@ -10,8 +10,8 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from tileas_xdsl.dialects.cuda_tile.base import TileIROp
 from tileas_xdsl.dialects.nv_tileaa.compute import ReduceOp, ScanOp
 from tileas_xdsl.dialects.nv_tileaa.regions import YieldOp
-from tileas_xdsl.dialects.nv_tileaa.structure import CatOp, ExtractOp, ExtractSliceOp, GenerateOp, PermuteOp
-from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.elementwise import as_number
+from tileas_xdsl.dialects.nv_tileaa.structure import CatOp, ExtractSliceOp, GenerateOp, PermuteOp
+from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.elementwise import resized
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.lanes import base_of
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.state import (
     CONVERT,
@@ -102,22 +102,18 @@ def _extract(to: Conversion, op: TileIROp) -> None:
 @converts("iota")
 def _count(to: Conversion, op: TileIROp) -> None:
     kind = to.type(op.results[0].type)
-    assert isinstance(kind, TensorType)
-    to.give(op, generated(to, cast("TensorType[Any]", kind), 0))
+    is_tile = isinstance(kind, TensorType)
+    to.give(op, generated(to, cast("TensorType[Any]", kind), 0) if is_tile else to.constant(0, kind))
 
 
 def generated(to: Conversion, kind: TensorType[Any], axis: int) -> SSAValue:
     """The coordinate of each element along an axis."""
-    rank = len(kind.get_shape())
-    body = Block(arg_types=[TensorType(i32, [])] * rank)
+    shape = kind.get_shape()
+    body = Block(arg_types=[TensorType(i32, [])] * len(shape))
     with to.at(body):
-        number: SSAValue = body.args[axis]
-        if kind.element_type != i32:
-            number = as_number(
-                to, to.result(ExtractOp.create(operands=[number], result_types=[i32])), kind.element_type
-            )
-        to.add(YieldOp.create(operands=[number]))
-    return to.result(GenerateOp.create(result_types=[kind], regions=[Region(body)]))
+        to.add(YieldOp.create(operands=[body.args[axis]]))
+    made = GenerateOp.create(result_types=[TensorType(i32, shape)], regions=[Region(body)])
+    return resized(to, to.result(made), kind)
 
 
 # Reductions -----------------------------------------------------------------------------------------------------------
