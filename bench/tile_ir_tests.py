@@ -7,7 +7,7 @@ again. The functions with arguments of any type that only these tests have (`tes
 arguments an unknown op makes.
 
     read        and printed, and that reads as the same
-    refused     it expects an error, at the line where we see one too
+    refused     it expects an error, at the line where we see one too, or anywhere where it names no line
     elsewhere   it expects an error, and we see one at another line
     accepted    it expects an error, and we see none
     not read    it expects none, and we see one
@@ -23,12 +23,14 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 from xdsl.printer import Printer
 
+from bench.public_tests import add_output, counted, outcomes_of, parts_of, write_output
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.inputs import full_context, parse_module
 
@@ -38,6 +40,8 @@ FUNCTION = re.compile(r"(?:cuda_tile\.)?testing\$func\s+(@[\w$.]+)\s*\(([^{]*?)\
 RETURN = re.compile(r"\breturn %[^\n]*")
 ARGUMENT = re.compile(r"(%\w+)\s*:\s*((?:[^,<>()]|<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>)+)")
 EXPECTED = re.compile(r"expected-error(?:-re)?\s*(?:@(below|above|([+-]\d+)))?")
+CHECKED = re.compile(r"^// CHECK: (invalid|expected|struct is missing|Global variables must not)", re.MULTILINE)
+"""Matches an error that a test expects without saying where."""
 PLACE = re.compile(r":(\d+):\d+: error: (.*)")
 NAMES = re.compile(r"'[^']*'|%[\w#]+|@[\w.$]+|-?\b\d+\b|\[[^\]]*\]|![\w.<>,= \[\]?-]+")
 """Matches what differs between two messages of one reason."""
@@ -56,26 +60,26 @@ class Row:
 def rows(folder: Path) -> Iterator[Row]:
     """A row for each part of each file."""
     for file in sorted(each for name in FOLDERS for each in (folder / name).rglob("*.mlir")):
-        text, start = file.read_text(), 1
-        for part in SPLIT.split(text):
+        for before, part in parts_of(file.read_text(), SPLIT):
             if re.search(r"^\s*[^/\s]", part, re.MULTILINE):
                 outcome, reason = judged(part)
-                yield Row(str(file.relative_to(folder)), start, outcome, reason)
-            start += part.count("\n")
+                yield Row(str(file.relative_to(folder)), before + 1, outcome, reason)
 
 
 def judged(part: str) -> tuple[str, str]:
     """What became of one part, and our message."""
     expected = [_line_of(part, found) for found in EXPECTED.finditer(part)]
+    is_invalid = not expected and CHECKED.search(part) is not None
     try:
         printed = _printed(_as_entries(part))
         again = _printed(printed) if not expected else printed
     except InputError as error:
         found = PLACE.search(str(error.messages[0]))
         line, reason = (int(found[1]), found[2]) if found else (0, str(error.messages[0]))
-        outcome = "not read" if not expected else "refused" if line in expected else "elsewhere"
-        return outcome, NAMES.sub("..", reason)
-    if expected:
+        if not expected and not is_invalid:
+            return "not read", NAMES.sub("..", reason)
+        return "refused" if is_invalid or line in expected else "elsewhere", NAMES.sub("..", reason)
+    if expected or is_invalid:
         return "accepted", ""
     return ("read" if again == printed else "changed"), ""
 
@@ -120,31 +124,25 @@ def _printed(text: str) -> str:
     return stream.getvalue()
 
 
-def table_of(found: list[Row]) -> dict[str, object]:
+def table_of(found: list[Row]) -> dict[str, Any]:
     """The counts, by file and in all, and our reasons where something is otherwise than the tests expect."""
     by_file: dict[str, Counter[str]] = {}
     for row in found:
         by_file.setdefault(row.file, Counter())[row.outcome] += 1
     reasons = {
-        outcome: dict(Counter(row.reason for row in found if row.outcome == outcome).most_common())
-        for outcome in ("elsewhere", "not read")
+        outcome: counted(row.reason for row in found if row.outcome == outcome) for outcome in ("elsewhere", "not read")
     }
-    outcomes = Counter(row.outcome for row in found)
-    return {"parts": len(found), "outcomes": dict(outcomes.most_common()), "files": by_file, "reasons": reasons}
+    return {"parts": len(found), "outcomes": outcomes_of(found), "files": by_file, "reasons": reasons}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--rows", type=Path, help="write what became of each part")
-    parser.add_argument("--json", type=Path, help="write the table")
+    add_output(parser)
     arguments = parser.parse_args()
     found = list(rows(arguments.folder))
     table = table_of(found)
-    if arguments.rows:
-        arguments.rows.write_text("".join(f"{json.dumps(asdict(row))}\n" for row in found))
-    if arguments.json:
-        arguments.json.write_text(f"{json.dumps(table, indent=1)}\n")
+    write_output(arguments, found, table)
     print(json.dumps(table["outcomes"]))
 
 

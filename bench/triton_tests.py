@@ -21,15 +21,13 @@ No text of Triton's is kept: what is written is counts and reasons.
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import signal
 import sys
 import time
-from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -37,6 +35,7 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp, StringAttr, UnregisteredOp
 from xdsl.ir import Operation
 
+from bench.public_tests import add_output, counted, outcomes_of, parts_of, write_output
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Report
 from tileas_xdsl.tools.errors import InputError
@@ -91,13 +90,9 @@ def at_most(seconds: float) -> Generator[None]:
 
 def chunks_of(path: Path) -> Iterator[str]:
     """The modules of a file, each with as many lines before it as in the file."""
-    text = path.read_text()
-    begin = 0
-    for end in [*(match.start() for match in SPLIT.finditer(text)), len(text)]:
-        chunk = text[begin:end]
+    for before, chunk in parts_of(path.read_text(), SPLIT):
         if FUNCTION.search(chunk):
-            yield "\n" * text.count("\n", 0, begin) + chunk
-        begin = end
+            yield "\n" * before + chunk
 
 
 def judged(path: str, text: str, timeout: float) -> Iterator[Row]:
@@ -168,14 +163,13 @@ def alike(reason: str) -> str:
 
 def table_of(rows: list[Row]) -> dict[str, Any]:
     """What is kept: outcomes with their counts, and the reasons of each with theirs."""
-    reasons: dict[str, dict[str, int]] = {}
-    for outcome in dict.fromkeys(row.outcome for row in rows):
-        counts = Counter(alike(row.reason) for row in rows if row.outcome == outcome and row.reason)
-        reasons[outcome] = dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
-    outcomes = Counter(row.outcome for row in rows)
+    reasons = {
+        outcome: counted(alike(row.reason) for row in rows if row.outcome == outcome and row.reason)
+        for outcome in dict.fromkeys(row.outcome for row in rows)
+    }
     return {
         "functions": len(rows),
-        "outcomes": dict(sorted(outcomes.items(), key=lambda item: -item[1])),
+        "outcomes": outcomes_of(rows),
         "refused for blocks that meet": sum(
             row.outcome == "refused" and BEYOND.search(row.reason) is not None for row in rows
         ),
@@ -218,8 +212,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="", help="files with this in their path")
     parser.add_argument("--timeout", type=float, default=5.0, help="seconds of processor time for each function")
-    parser.add_argument("--json", type=Path, help="write outcomes and reasons to this file")
-    parser.add_argument("--rows", type=Path, help="write what became of every function to this file")
+    add_output(parser)
     arguments = parser.parse_args()
     rows: list[Row] = []
     for path in files_in(arguments.folder, arguments.only):
@@ -228,10 +221,7 @@ def main() -> int:
                 rows.append(row)
                 print(f"{row.outcome:9} {row.file} @{row.function} {row.seconds}s: {row.reason[:300]}", flush=True)
     table = table_of(rows)
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps(table, indent=1) + "\n")
-    if arguments.rows is not None:
-        arguments.rows.write_text(json.dumps([asdict(row) for row in rows], indent=1))
+    write_output(arguments, rows, table)
     print(page_of(table))
     return 0
 

@@ -68,11 +68,12 @@ ATTRIBUTES = (
     *("#cuda_tile.div_by<16, every 4 along 0>", "#cuda_tile.same_elements<[1, 4]>", "#cuda_tile.bounded<?, -7>"),
     "#cuda_tile.optimization_hints<default = {}, sm_90 = {occupancy = 2}>",
     "#cuda_tile.constant_value<<i32: [1, 2]> : tile<2xi32>>",
-    '#cuda_tile.di_file<"kernels.py", "folder">',
-    '#cuda_tile.di_compile_unit<#cuda_tile.di_file<"kernels.py", "">>',
-    '#cuda_tile.di_subprogram<#cuda_tile.di_file<"a.py", "">, #builtin.int<3>, "f", "g", unit, #builtin.int<3>, '
-    "#builtin.int<0>>",
-    '#cuda_tile.di_lexical_block<unit, #cuda_tile.di_file<"a.py", "">, #builtin.int<3>, #builtin.int<0>>',
+    '#cuda_tile.di_file<"kernels.py" in "folder">',
+    '#cuda_tile.di_compile_unit<file = #cuda_tile.di_file<"kernels.py" in "">>',
+    '#cuda_tile.di_subprogram<file = unit, line = 3, name = "f", linkageName = "g", compileUnit = unit, scopeLine = 4>',
+    '#cuda_tile.di_subprogram<file = unit, line = 3, name = "f", linkageName = "g", compileUnit = unit, scopeLine = 4, '
+    "flags = 2>",
+    "#cuda_tile.di_lexical_block<scope = unit, file = unit, line = 3, column = 0>",
     *("#cuda_tile.signedness<signed>", "#cuda_tile.comparison_predicate<equal>", "#cuda_tile.overflow<none>"),
     *("#cuda_tile.comparison_ordering<ordered>", "#cuda_tile.rounding<zero>", "#cuda_tile.memory_scope<sys>"),
     *("#cuda_tile.memory_ordering_semantics<weak>", "#cuda_tile.atomic_rmw_mode<add>"),

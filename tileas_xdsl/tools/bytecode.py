@@ -33,7 +33,7 @@ def text_of_bytecode(data: bytes, name: str) -> str:
 
 
 def with_places(location: Attribute) -> LocationAttr:
-    """The location without the scopes of debug information, which text does not have."""
+    """The location without the scopes of debug information, which text does without."""
     if isinstance(location, CallSiteLoc):
         return CallSiteLoc(with_places(location.callee), with_places(location.caller))
     return place_in(location) or UNKNOWN_LOC

@@ -131,6 +131,9 @@ TYPE = re.compile(r"!?[A-Za-z_][\w.$]*(?:<(?:[^<>\"/]|<[^<>\"/]*>)*>)?(?![\w.$<]
 NAME = re.compile(r"[\w.$]+")
 """Matches the name of an op."""
 
+WITH_SCOPE = re.compile(r"fused\s*<")
+"""Matches a location with an attribute, which xDSL does not read."""
+
 ALIAS = re.compile(r"#\w+")
 """Matches the name of an alias."""
 
@@ -251,10 +254,15 @@ class LocatedParser(Parser):
     def _parse_location(self) -> LocationAttr:
         """What stands in `loc(...)`, where an alias may be defined anywhere in the text."""
         alias = ALIAS.match(self._text, self.pos)
-        if alias is None or alias[0] not in self._aliases:
+        if alias is not None and alias[0] in self._aliases:
+            self._resume_from(alias.end())
+            return self._aliases.of(alias[0])
+        if WITH_SCOPE.match(self._text, self.pos) is None:
             return super()._parse_location()
-        self._resume_from(alias.end())
-        return self._aliases.of(alias[0])
+        self.parse_keyword("fused")
+        with self.in_angle_brackets():
+            scope = self.parse_attribute()
+        return FusedLoc(tuple(self.parse_comma_separated_list(self.Delimiter.SQUARE, self._parse_location)), scope)
 
     def _blame_first_use(self) -> None:
         """Raise at the first use of the first value that is never defined."""

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from io import StringIO
 from time import perf_counter
 
 import pytest
 from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, DictionaryAttr, StringAttr, UnitAttr
+from xdsl.printer import Printer
 
 from tests.cutile.exports import EXPORTED, EXPORTS, cases, exported
 from tests.support.ir import parse, print_custom
 from tileas_xdsl.diagnostics import place_in
 from tileas_xdsl.dialects.cuda_tile.rows import Version
 from tileas_xdsl.readers.tile_ir import read, write
+from tileas_xdsl.tools.inputs import full_context, parse_module
 
 CASES = list(cases())
 
@@ -36,6 +39,13 @@ def test_the_text_says_the_same(name: str) -> None:
     for op in module.walk():
         op.location = again.location
     assert write(again) == write(module)
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_text_with_places_is_written_as_the_same_bytes(name: str) -> None:
+    text = StringIO()
+    Printer(stream=text, print_debuginfo=True).print_op(read(exported(name)))
+    assert write(parse_module(text.getvalue(), "kernel.mlir", full_context())) == exported(name)
 
 
 def test_a_module_needs_no_layout_where_cutile_numbers_as_ops_need_it() -> None:

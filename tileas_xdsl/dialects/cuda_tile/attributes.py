@@ -1,5 +1,5 @@
 """
-The attributes of `cuda_tile` that are no enumerations: constants, facts of `assume`, hints, debug information.
+The attributes of `cuda_tile` that are no enumerations: constants, facts of `assume`, hints. (`debug.py` has others.)
 
     div_by<16, every 4 along 0>      bounded<0, ?>      same_elements<[1, 4]>
     <default = {}, sm_90 = {occupancy = 2}>
@@ -20,7 +20,6 @@ from xdsl.dialects.builtin import (
     IntAttr,
     IntegerAttr,
     NoneAttr,
-    StringAttr,
     i1,
     i32,
 )
@@ -30,6 +29,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from tileas_xdsl.dialects.cuda_tile.debug import DEBUG
 from tileas_xdsl.dialects.cuda_tile.elements import (
     bytes_per_element,
     element_from_text,
@@ -311,54 +311,4 @@ def _nested_text(texts: Sequence[str], shape: Sequence[int]) -> str:
     return f"[{', '.join(_nested_text(row, shape[1:]) for row in rows)}]"
 
 
-# Debug information ----------------------------------------------------------------------------------------------------
-
-
-@irdl_attr_definition
-class DIFileAttr(ParametrizedAttribute):
-    """A source file and its folder."""
-
-    name = "cuda_tile.di_file"
-
-    file: StringAttr
-    folder: StringAttr
-
-
-@irdl_attr_definition
-class DICompileUnitAttr(ParametrizedAttribute):
-    """What was compiled together."""
-
-    name = "cuda_tile.di_compile_unit"
-
-    file: Attribute
-
-
-@irdl_attr_definition
-class DISubprogramAttr(ParametrizedAttribute):
-    """A function of the source; `flags` since 13.5."""
-
-    name = "cuda_tile.di_subprogram"
-
-    file: Attribute
-    line: IntAttr
-    function: StringAttr
-    linkage: StringAttr
-    unit: Attribute
-    scope_line: IntAttr
-    flags: IntAttr
-
-
-@irdl_attr_definition
-class DILexicalBlockAttr(ParametrizedAttribute):
-    """A block of the source within a function; columns count from 0."""
-
-    name = "cuda_tile.di_lexical_block"
-
-    scope: Attribute
-    file: Attribute
-    line: IntAttr
-    column: IntAttr
-
-
-DEBUG = [DIFileAttr, DICompileUnitAttr, DISubprogramAttr, DILexicalBlockAttr]
 ATTRIBUTES = [DivByAttr, SameElementsAttr, BoundedAttr, HintsAttr, ConstantAttr, *DEBUG]

@@ -32,6 +32,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.cuda_tile.attributes import ConstantAttr, HintsAttr
 from tileas_xdsl.dialects.cuda_tile.custom import with_terminator
+from tileas_xdsl.dialects.cuda_tile.debug import verify_scopes, verify_without_scope
 from tileas_xdsl.dialects.cuda_tile.enumerations import VisibilityAttr
 from tileas_xdsl.dialects.cuda_tile.types import TileType, parse_type, short
 from tileas_xdsl.interfaces import FunctionOpInterface
@@ -140,6 +141,8 @@ class ModuleOp(IRDLOperation):
 
     def verify_(self) -> None:
         for op in self.body.block.ops:
+            if not isinstance(op, EntryOp):
+                verify_without_scope(op.location)
             if not isinstance(op, EntryOp | GlobalOp):
                 raise VerifyException(f"a module holds entries and globals, not '{op.name}'")
 
@@ -213,6 +216,7 @@ class EntryOp(IRDLOperation, FunctionOpInterface):
         last = self.body.block.last_op
         if last is None or last.name != "cuda_tile.return":
             raise VerifyException("an entry ends with 'return'")
+        verify_scopes(self, self.sym_name.data)
 
 
 def _argument(parser: Parser) -> tuple[Parser.UnresolvedArgument, Attribute]:

@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from tileas_xdsl.dialects.cuda_tile.attributes import (
+from tileas_xdsl.dialects.cuda_tile.debug import (
     DICompileUnitAttr,
     DIFileAttr,
     DILexicalBlockAttr,

@@ -31,15 +31,17 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue, TypeAttribute
 from tileas_xdsl.dialects.cuda_tile.attributes import (
     BoundedAttr,
     ConstantAttr,
-    DICompileUnitAttr,
-    DIFileAttr,
-    DILexicalBlockAttr,
-    DISubprogramAttr,
     DivByAttr,
     HintsAttr,
     SameElementsAttr,
 )
 from tileas_xdsl.dialects.cuda_tile.base import TileIROp
+from tileas_xdsl.dialects.cuda_tile.debug import (
+    DICompileUnitAttr,
+    DIFileAttr,
+    DILexicalBlockAttr,
+    DISubprogramAttr,
+)
 from tileas_xdsl.dialects.cuda_tile.elements import bits_of, bits_per_element
 from tileas_xdsl.dialects.cuda_tile.enumerations import PaddingAttr, VisibilityAttr, WordAttr
 from tileas_xdsl.dialects.cuda_tile.rows import Part, Row, Version
