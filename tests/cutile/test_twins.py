@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
+import numpy as np
 import pytest
 
 from tests.cutile.exports import require_cutile
@@ -15,6 +16,7 @@ from tests.cutile.running import WRITTEN, converted, tile_ir
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Report, Verdict
 from tileas_xdsl.checker.verdict.tile_ir import judge_tile_ir
+from tileas_xdsl.machine.running import run
 from tileas_xdsl.tools.main import main
 
 LOCKED, TICKET = "(f32:?x?, i32:?, f32:?x?, 64)", "(f32:?x?, f32:?x?, i32:?, f32:?x?, 4, 64)"
@@ -89,3 +91,15 @@ def test_the_faulty_one_is_found_by_its_lines(name: str, capsys: Output) -> None
     own = lines_of(name)
     assert named <= own.keys()
     assert any(line in own[number] for number in named), told
+
+
+@pytest.mark.parametrize("name", ["row_sums", "row_sums_unpadded", "row_sums_late", "whole_tiles"])
+def test_sums_of_what_nothing_defines_differ_from_seed_to_seed(name: str) -> None:
+    x = np.arange(8 * 80, dtype=np.float32).reshape(8, 80)
+    module = tile_ir(path_of(name, "(f32:?x?:unaligned, f32:?:unaligned, 8, 64)"))
+    given = {"X": x, "Sums": np.zeros(8, np.float32)}
+    sums = [run(module, None, given, programs=(1,), order="random", seed=seed).arrays["Sums"] for seed in range(3)]
+    is_steady = all(np.array_equal(sums[0], other) for other in sums)
+    assert is_steady == (name in RIGHT)
+    if name == "row_sums":
+        assert np.array_equal(sums[0], x.sum(axis=1))

@@ -422,8 +422,13 @@ def test_what_is_undefined_stops_the_run(body: str) -> None:
 
 @pytest.mark.parametrize("name", ["double", "matmul_f16", "softmax", "controlled", "locked", "gathered", "attention"])
 def test_a_check_leaves_kernels_of_open_extents_open(name: str) -> None:
-    report = check(read(exported(name)), judge_waits=False)
+    report = check(read(exported(name, divisor=64)), judge_waits=False)
     assert report.verdict is Verdict.UNDECIDED
+
+
+def test_keys_that_nothing_pads_are_found() -> None:
+    """Tiles of 32 keys: where there are 16 more, scores of none are summed."""
+    assert check(read(exported("attention")), judge_waits=False).kinds == ["malformed"]
 
 
 def test_a_check_says_which_extents_it_has_tried() -> None:

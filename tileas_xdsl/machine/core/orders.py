@@ -88,6 +88,10 @@ class Order(ABC):
         """Whether a question is to be answered with yes, where no guide decides."""
         return True
 
+    def seed_of_anything(self) -> int | None:
+        """A seed for numbers that nothing defines; None where they are zeros."""
+        return None
+
 
 class Eager(Order):
     performs_at_once = True
@@ -159,3 +163,6 @@ class Random(Order):
 
     def hopes(self) -> bool:
         return self.generator.random() < 0.5
+
+    def seed_of_anything(self) -> int | None:
+        return self.generator.getrandbits(32)

@@ -3,7 +3,8 @@ Views, pointers and accesses of `cuda_tile`.
 
 A run does each access when it comes to it; a token is complete from the start. That is one of the orders that tokens
 allow. In a check an access is asynchronous work, which begins behind its token and whose completion is the token that
-it gives: so what no token orders is a race. What a load gives where nothing is defined is zero.
+it gives: so what no token orders is a race. What a load gives where nothing is defined is zero, and under `--order
+random` what the seed draws: no result may depend on it.
 
 A check does not know how large arrays are. It takes them to be small and dense, finds what races there, and leaves the
 verdict open where it finds nothing. Atomics, and accesses that other blocks may meet, it does not follow.
@@ -40,7 +41,7 @@ from tileas_xdsl.machine.core.asynchronous_work import Event
 from tileas_xdsl.machine.core.happens_before import Proxy
 from tileas_xdsl.machine.core.meaning import effect
 from tileas_xdsl.machine.core.memory import MemoryObject, View
-from tileas_xdsl.machine.core.values import UNKNOWN, element_type, unsigned, wrap
+from tileas_xdsl.machine.core.values import UNKNOWN, ElementType, element_type, unsigned, wrap
 from tileas_xdsl.machine.core.violations import MistakeError, UndecidedError, UnsupportedError
 from tileas_xdsl.machine.meanings.cuda_tile.values import as_array, as_value, element_type_of, numbers_of
 from tileas_xdsl.machine.parts.rings import StageToken, done_token
@@ -255,6 +256,16 @@ def _inside(op: TileIROp, tiles: TilesOf, pieces: Sequence[Piece]) -> None:
         raise MistakeError(op, f"takes a tile that lies outside of {tiles.array.base.name}; the number of a tile")
 
 
+def _anything(agent: Agent, shape: Sequence[int], element: ElementType) -> Any:
+    """Numbers for elements that may be anything."""
+    seed = agent.machine.order.seed_of_anything()
+    if seed is None:
+        return np.zeros(shape, element.dtype)
+    generator = np.random.default_rng(seed)
+    drawn = generator.standard_normal(shape) * 8 if element.is_float else generator.integers(0, 2, shape)
+    return drawn.astype(element.dtype)
+
+
 @effect(OPS["load_view_tko"])
 def _load_view(agent: Agent, op: TileIROp, tiles: TilesOf, *others: Any) -> Any:
     _only_run(agent, op)
@@ -263,8 +274,9 @@ def _load_view(agent: Agent, op: TileIROp, tiles: TilesOf, *others: Any) -> Any:
     _inside(op, tiles, pieces)
     if _is_check(agent):
         return UNKNOWN, _later(agent, op, pieces, _operand(op, (tiles, *others), "token"), write=False)
-    padding = PADDING[kind.padding.data] if isinstance(kind.padding, PaddingAttr) else 0
-    lanes = Lanes(kind.get_tile_shape(), numbers_of(op, kind.tensor_view.element_type), padding)
+    element, shape = numbers_of(op, kind.tensor_view.element_type), kind.get_tile_shape()
+    padding = PADDING[kind.padding.data] if isinstance(kind.padding, PaddingAttr) else _anything(agent, shape, element)
+    lanes = Lanes(shape, element, padding)
     return read_pieces(agent, op, pieces, lanes), done_token()
 
 
@@ -302,7 +314,10 @@ def _load_pointers(agent: Agent, op: TileIROp, *operands: Any) -> Any:
     pieces = _lanes_behind(agent, op, operands[0], kind, mask)
     if _is_check(agent):
         return UNKNOWN, _later(agent, op, pieces, _operand(op, operands, "token"), write=False)
-    lanes = Lanes(kind.get_shape(), numbers_of(op, kind.element_type), 0, mask, padding)
+    element = numbers_of(op, kind.element_type)
+    if mask is not None and padding is None:
+        padding = _anything(agent, kind.get_shape(), element)
+    lanes = Lanes(kind.get_shape(), element, 0, mask, padding)
     return as_value(op, np.asarray(read_pieces(agent, op, pieces, lanes)), kind), done_token()
 
 
