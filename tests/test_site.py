@@ -126,6 +126,23 @@ def test_the_page_of_a_notebook_shows_the_state_that_its_controls_choose(site: P
         assert tab.faults == []
 
 
+@of_the_site
+def test_a_chapter_that_is_solved_is_marked_and_counted(site: Path):
+    with browser(site) as tab:
+        page = tab.open(site / "course" / "04-counts.html")
+        assert page.locator(".course-solved").count() == 0
+        page.locator("#course-is-solved").check()
+        page = tab.open(site / "course" / "index.html")
+        assert page.locator("#course-progress").inner_text().strip() == "1 of 15 solved"
+        assert page.locator("article table .course-solved").all_inner_texts() == ["4. Counts"]
+        page = tab.open(site / "course" / "04-counts.html")
+        assert page.locator("#course-is-solved").is_checked()
+        page.locator("#course-is-solved").uncheck()
+        page = tab.open(site / "course" / "index.html")
+        assert page.locator("#course-progress").inner_text().strip() == "0 of 15 solved"
+        assert tab.faults == []
+
+
 # What the site is made of ---------------------------------------------------------------------------------------------
 
 

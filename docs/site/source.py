@@ -210,7 +210,7 @@ def settings(root: Path, folder: Path) -> str:
         },
         "plugins": ["search", "offline"],
         "extra_css": ["assets/site.css"],
-        "extra_javascript": ["assets/zoo.js", "assets/notebook.js", "assets/search.js"],
+        "extra_javascript": ["assets/zoo.js", "assets/notebook.js", "assets/search.js", "assets/course.js"],
         "extra": {"generator": False, "polyfills": ["assets/iframe-worker.js"]},
         "markdown_extensions": [
             "admonition",
