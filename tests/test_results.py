@@ -149,3 +149,17 @@ def test_what_is_wrong_is_an_error_of_tileas(call: Callable[[], object], kind: t
     with pytest.raises(kind, match=text) as caught:
         call()
     assert isinstance(caught.value, tileas.Error)
+
+
+def test_schedules_are_compared_by_their_summaries() -> None:
+    """As a researcher does: one row for each loop and strategy, with what the text says of them."""
+    found = {name: tileas.schedule(tileas.parse(GEMM), strategy=name) for name in ("serial", "fast", "cost-based")}
+    (serial,), (fast,), (cost_based,) = (each.summary() for each in found.values())
+    assert serial["interval"] >= fast["interval"] >= cost_based["interval"] == cost_based["bound"]
+    for row, schedules in zip((serial, fast, cost_based), found.values(), strict=True):
+        text = str(schedules)
+        assert text.startswith(f"{row['loop']}: II = {row['interval']} ({row['strategy']}), {row['stages']} stages")
+        assert f"binds: {row['binds']}" in text
+        assert row["ring_bytes"] == sum(
+            int(line.split(" = ")[1].split()[0]) for line in text.splitlines() if "ring " in line
+        )

@@ -67,6 +67,24 @@ class Schedules(Tabular):
             for op in _in_kernel_order(loop)
         ]
 
+    def summary(self) -> list[dict[str, Any]]:
+        """
+        A row for each loop: its strategy, the interval in cycles, the bound that binds and its cycles, the stages, and
+        the bytes of its rings.
+        """
+        return [
+            {
+                "loop": loop.place,
+                "strategy": loop.schedule.strategy_name,
+                "interval": loop.schedule.ii,
+                "binds": loop.schedule.bounds.binding.name,
+                "bound": loop.schedule.bounds.binding.value,
+                "stages": loop.schedule.peeled_stages,
+                "ring_bytes": _bytes_of_rings(loop),
+            }
+            for loop in self.loops
+        ]
+
     def to_dict(self) -> dict[str, Any]:
         """What `tileas schedule -o OUT.json` writes."""
         return schedule_data(self.loops)
@@ -80,6 +98,11 @@ class Schedules(Tabular):
 
     def _repr_html_(self) -> str:
         return f"{picture_tag(self.svg(), repr(self))}<pre>{escape(str(self))}</pre>"
+
+
+def _bytes_of_rings(shown: ShownSchedule) -> int:
+    result = shown.schedule
+    return sum(copies * ring.bytes for ring, copies in zip(result.problem.rings, result.copies, strict=True))
 
 
 def schedule_text(shown: ShownSchedule) -> list[str]:
