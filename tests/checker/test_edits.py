@@ -19,7 +19,7 @@ from tests.support.ir import parse
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.edits import MOVABLE, Edit, Side, edited
 from tileas_xdsl.checker.verdict.mistakes import SourceEdit
-from tileas_xdsl.checker.verdict.repairing import repair
+from tileas_xdsl.checker.verdict.repairing import attempts_in, repair
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.dialects.nvvm.barrier import GriddepcontrolOp
 from tileas_xdsl.dialects.nvvm.wgmma import WgmmaFenceAlignedOp
@@ -57,7 +57,8 @@ def edit_of(text: str, name: str = "p.mlir", **settings: Any) -> SourceEdit | No
     def check_again(other: ModuleOp, **more: Any) -> Any:
         return check(other, **{**settings, **more})
 
-    return repair(module, report, check_again, settings.get("args", {}), partial(written, Source(name, text)))
+    attempts = attempts_in(module, report, partial(written, Source(name, text)))
+    return repair(report, attempts, check_again, settings.get("args", {}))
 
 
 def applied(text: str, edit: SourceEdit) -> str:

@@ -35,7 +35,7 @@ from tileas_xdsl.machine.parts.programs import AXES
 from tileas_xdsl.tools.errors import InputError, OutOfTimeError, place_of
 from tileas_xdsl.tools.inputs import STDIN, full_context, is_kernel, parse_module, read_text
 from tileas_xdsl.tools.ptx import is_ptx, module_of_ptx, options_of
-from tileas_xdsl.tools.python import PythonKernel, asks_for_launches, kernels_of_python
+from tileas_xdsl.tools.python import PythonFile, PythonKernel, asks_for_launches, kernels_of_python
 from tileas_xdsl.tools.rendering import Source
 
 HEADER = re.compile(r"^// -----// .*?IR Dump (?:Before|After:?) (\w+)(?:: ([\w-]+))?.*$", re.MULTILINE)
@@ -136,6 +136,8 @@ class Input:
     """What its source states of its arguments."""
     tile_ir: ModuleOp | None = None
     """The Tile IR that it was made of, where it is a kernel in cuTile Python."""
+    origin: PythonFile | None = None
+    """The Python file that it was compiled from."""
 
 
 def read_input(
@@ -171,7 +173,7 @@ def read_kernels(
     cannot be read.
     """
     if arguments is not None and asks_for_launches(path, arguments):
-        return [_of_python(each) for each in kernels_of_python(path, arguments.target, arguments.call)]
+        return [of_python(each) for each in kernels_of_python(path, arguments.target, arguments.call)]
     if is_kernel(path):
         return [_of_kernel(path)]
     name = "<stdin>" if path == STDIN else path
@@ -196,7 +198,7 @@ def read_kernels(
     return inputs
 
 
-def _of_python(kernel: PythonKernel) -> Input:
+def of_python(kernel: PythonKernel) -> Input:
     """The text of a kernel as a module, which is empty if it does not compile."""
     text, name = kernel.ttgir or "", f"<{kernel.title}>"
     module = parse_module(text, name, full_context()) if text else ModuleOp([])
@@ -207,6 +209,7 @@ def _of_python(kernel: PythonKernel) -> Input:
         complaint=kernel.complaint,
         preconditions=kernel.preconditions,
         tile_ir=kernel.tile_ir,
+        origin=kernel.origin,
     )
 
 

@@ -75,10 +75,7 @@ def _lines_of(name: str) -> list[str]:
 def finding_lines(finding: Finding, source: Source, edit: SourceEdit | None = None) -> list[Line]:
     """One violation: its effect and cause, a note for each party, what is missing, the edit, and the witness."""
     violation = finding.violation
-    cause = (f"{violation.word}: {violation.message}", "bold")
-    lines = [
-        [*_place(violation.parties[0].op), (f"{violation.effect}: ", KIND), cause, (f" [{finding.cause.code}]", FAINT)]
-    ]
+    lines = [headline_of(finding)]
     for party in violation.parties:
         lines.append([*_place(party.op), ("note: ", NOTE), (party.sentence, "")])
         lines += _excerpt(party.op, source)
@@ -90,12 +87,26 @@ def finding_lines(finding: Finding, source: Source, edit: SourceEdit | None = No
     return lines + _witness_lines(finding.witness, source)
 
 
+def headline_of(finding: Finding) -> Line:
+    """The place, what the author of the kernel sees, the cause and its number."""
+    violation = finding.violation
+    cause = (f"{violation.word}: {violation.message}", "bold")
+    return [
+        *_place(violation.parties[0].op),
+        (f"{violation.effect}: ", KIND),
+        cause,
+        (f" [{finding.cause.code}]", FAINT),
+    ]
+
+
 def _edit_lines(edit: SourceEdit, source: Source) -> list[Line]:
     """What is said of the program with the edit, and its lines: those that go, those that come, and those between."""
-    lines: list[Line] = [[("  edit: ", LABEL), (f"with it the program is {edit.verdict}", "")]]
+    where = "" if edit.file is None else f" in {edit.file}"
+    lines: list[Line] = [[("  edit: ", LABEL), (f"with it{where} the program is {edit.verdict}", "")]]
     number = edit.line
     # Of lines that only come, the next one shows where.
-    context = () if edit.before else source.text.split("\n")[number - 1 : number]
+    text = source.text.split("\n") if edit.file is None else _lines_of(edit.file)
+    context = () if edit.before else text[number - 1 : number]
     for line in ndiff([*edit.before, *context], [*edit.after, *context]):
         sign, text = line[0], line[2:]
         if sign == "?":

@@ -25,7 +25,7 @@ from types import ModuleType
 from typing import Any
 
 from tileas_xdsl.tools.errors import InputError
-from tileas_xdsl.tools.python.executing import execute, quietly, run_noting
+from tileas_xdsl.tools.python.executing import execute, quietly, run_noting, saying
 from tileas_xdsl.triton.compiling import file_of_kernel, place_of_kernel, preconditions_of, target_named, text_of_stages
 from tileas_xdsl.triton.host.anything import standing_in, thing_named
 from tileas_xdsl.triton.host.launching import Launch, caught, function_of
@@ -190,13 +190,16 @@ class Found:
     notes: list[str] = field(default_factory=list[str])
 
 
-def kernels_of(path: str, target: str, call: str | None = None) -> Found:
+def kernels_of(
+    path: str, target: str, call: str | None = None, *, text: str | None = None, only: int | None = None
+) -> Found:
     """
     The kernels that the Python file `path` launches when it is executed, each in every form once, for `target`.
 
     `call` names a function that is called instead of the file's last part (`if __name__ == "__main__"`): a test,
     as `tests/test_softmax.py::test_rows`, or `test_rows` in the file itself. It gets what its parameters are
-    parametrized with, and for other fixtures stand-ins.
+    parametrized with, and for other fixtures stand-ins. With `text` the file is executed as if that stood in it, and
+    with `only` one of the kernels is compiled, the others are named.
 
     Raises `InputError` where the file launches nothing, with the line that is missing, and for Python that does not
     parse; `OSError` where it cannot be read.
@@ -210,12 +213,13 @@ def kernels_of(path: str, target: str, call: str | None = None) -> Found:
         if key in forms:
             return
         forms.add(key)
-        found.kernels.append(_compiled(launch, device, target))
+        is_wanted = only is None or only == len(found.kernels)
+        found.kernels.append(_compiled(launch, device, target, is_wanted=is_wanted))
 
     where, _, name = (call or "").rpartition("::")
     file = where or path
-    with caught(device, target, seen), standing_in(torch_for(device)), quietly():
-        contents = execute(file, MAIN if call is None else Path(file).stem, found.notes)
+    with caught(device, target, seen), standing_in(torch_for(device)), quietly(), saying(file, text):
+        contents = execute(file, MAIN if call is None else Path(file).stem, found.notes, text)
         if call is not None and not found.notes:
             _call(contents, name, file, found.notes)
         if call is not None and where and not os.path.samefile(where, path):
@@ -234,10 +238,10 @@ def has_kernels(path: Path) -> bool:
     return False
 
 
-def _compiled(launch: Launch, device: Any, target: str) -> Compiled:
+def _compiled(launch: Launch, device: Any, target: str, *, is_wanted: bool) -> Compiled:
     text, complaint = None, None
     try:
-        text = text_of_stages(launch.function, launch.source, device, target, launch.options)
+        text = text_of_stages(launch.function, launch.source, device, target, launch.options) if is_wanted else None
     except InputError as error:
         complaint = error
     options = {name: launch.options[name] for name in OPTIONS if name in launch.options}

@@ -63,9 +63,12 @@ class SourceEdit:
     after: tuple[str, ...]
     verdict: str
     """What is said of the program with the edit: for which trip counts it is safe."""
+    file: str | None = None
+    """The Python file; None for the file that was checked itself."""
 
     def as_data(self) -> dict[str, Any]:
         return {
+            "file": self.file,
             "line": self.line,
             "before": "\n".join(self.before),
             "after": "\n".join(self.after),

@@ -1,17 +1,19 @@
 """
-The one edit that repairs a mistake: candidates (`edits`) are tried, and the first with which the program is safe is
-the answer.
+The one edit that repairs a mistake: attempts are made, and the first with which the program is safe is the answer. For
+IR they are the candidates of `edits`; files in other languages make theirs.
 
-Each candidate first has to go through the call in which the mistake shows, which takes little. Then the whole program
+Each attempt first has to go through the call in which the mistake shows, which takes little. Then the whole program
 is checked as it was before, and only a program that is safe counts. The steps of all these checks are counted: the
-search gives up after as many as the check itself took, or `LEAST_STEPS` if that is more. So the answer is the same on
-every computer.
+search gives up after as many as the check itself took, or those of its `Effort` if they are more. So the answer is the
+same on every computer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, TypeAlias
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import VerifyException
@@ -21,17 +23,17 @@ from tileas_xdsl.checker.verdict.edits import Edit, Edited, candidates, edited
 from tileas_xdsl.checker.verdict.mistakes import SourceEdit
 from tileas_xdsl.checker.verdict.report import Finding, Report, Verdict
 from tileas_xdsl.diagnostics import Error
+from tileas_xdsl.machine.arguments import find_function, is_argument
 from tileas_xdsl.machine.core.trace import Happening
 from tileas_xdsl.machine.core.violations import BlockDependentError
 
-LEAST_STEPS = 50_000
-"""How many steps the search may take where the check itself took fewer."""
 PROOF_STEPS = 200_000
 """How many steps the check of a program with an edit may take, if that is more than twice the check itself."""
 OVERHEAD = 200
 """The steps that take as long as it takes to copy a module and to begin its check."""
 
-Shown = TypeVar("Shown")
+Lines: TypeAlias = tuple[int, tuple[str, ...], tuple[str, ...]]
+"""The first line of a file that changes, counted from 1, what stands there, and what is to stand there."""
 
 
 class Check(Protocol):
@@ -40,42 +42,76 @@ class Check(Protocol):
     def __call__(self, module: ModuleOp, **other: Any) -> Report: ...
 
 
+@dataclass(frozen=True)
+class Effort:
+    """How many steps a search may take."""
+
+    least: int
+    """In all, where the check itself took fewer."""
+    one_call: int
+    """In the call in which the mistake shows, for each attempt."""
+
+
+OF_IR = Effort(least=50_000, one_call=50_000)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A change that may repair a program."""
+
+    module: ModuleOp | None
+    """The program with the change; None if that is no program."""
+    written: Callable[[], Lines | None]
+    """The lines that change in its file; None if that cannot be written down."""
+
+
 def repair(
-    module: ModuleOp,
-    report: Report,
-    check: Check,
-    fixed: Mapping[str, int],
-    written: Callable[[Edit, Edited], tuple[int, tuple[str, ...], tuple[str, ...]] | None],
+    report: Report, attempts: Iterable[Attempt], check: Check, fixed: Mapping[str, int], effort: Effort = OF_IR
 ) -> SourceEdit | None:
     """
-    An edit with which `module`, of which `report` says that it has one mistake, is safe; None if none was found.
+    The first of `attempts` with which the program is safe of which `report` says that it has one mistake; None if none
+    is.
 
-    `check` checks a module as `report` was made, with the arguments `fixed`. `written` says which lines an edit changes
-    and what they become, and None if that cannot be written down.
+    `check` checks a module as `report` was made, with the arguments `fixed`. The search takes no more steps
+    than `effort` says, or than `report` took if that is more.
     """
     if len(report.mistakes) != 1:
         return None
     first = report.mistakes[0].first
-    budget = max(report.steps, LEAST_STEPS)
-    for edit in _distinct(_candidates(report, first)):
+    budget = max(report.steps, effort.least)
+    for attempt in attempts:
+        budget -= OVERHEAD
         if budget <= 0:
             return None
-        changed = _valid(module, edit)
-        budget -= OVERHEAD
-        if changed is None:
+        if attempt.module is None:
             continue
-        goes, spent = _passes(check, changed, steps=budget, function=first.function, args={**fixed, **first.arguments})
-        budget -= spent
-        if goes is None or budget <= 0:
+        call = {**fixed, **_arguments_of(first, attempt.module)}
+        few = min(budget, effort.one_call)
+        goes = checked(check, attempt.module, steps=few, function=first.function, args=call)
+        budget -= 0 if goes is None else goes.steps
+        if goes is None or goes.verdict is not Verdict.SAFE or budget <= 0:
             continue
-        text = written(edit, changed)
-        if text is None:
+        lines = attempt.written()
+        if lines is None:
             continue
-        safe, spent = _passes(check, changed, steps=max(2 * report.steps, PROOF_STEPS))
-        budget -= spent
-        if safe is not None:
-            return SourceEdit(*text, verdict=safe.verdict_line)
+        safe = checked(check, attempt.module, steps=max(2 * report.steps, PROOF_STEPS))
+        budget -= 0 if safe is None else safe.steps
+        if safe is not None and safe.verdict is Verdict.SAFE:
+            return SourceEdit(*lines, verdict=safe.verdict_line)
     return None
+
+
+def attempts_in(module: ModuleOp, report: Report, written: Callable[[Edit, Edited], Lines | None]) -> Iterator[Attempt]:
+    """
+    Changes of IR that may repair the first mistake of `report`. `written` says which lines an edit changes and what
+    they become, and None if that cannot be written down.
+    """
+    for edit in _distinct(_candidates(report, report.mistakes[0].first)):
+        changed = _valid(module, edit)
+        if changed is None:
+            yield Attempt(None, lambda: None)
+        else:
+            yield Attempt(changed.module, partial(written, edit, changed))
 
 
 def _candidates(report: Report, first: Finding) -> Iterator[Edit]:
@@ -106,10 +142,15 @@ def _valid(module: ModuleOp, edit: Edit) -> Edited | None:
     return None if any(dominance_violations(changed.module)) else changed
 
 
-def _passes(check: Check, changed: Edited, **other: Any) -> tuple[Report | None, int]:
-    """What is said of the program if it is safe, and the steps that this took."""
+def _arguments_of(finding: Finding, module: ModuleOp) -> dict[str, int]:
+    """The arguments of its call, without the numbers of turns that a check has made up as arguments."""
+    _, body = find_function(module, finding.function)
+    return {name: number for name, number in finding.arguments.items() if is_argument(body, name)}
+
+
+def checked(check: Check, module: ModuleOp, **other: Any) -> Report | None:
+    """What is said of a program; None if it cannot be checked."""
     try:
-        report = check(changed.module, judge_waits=False, **other)
+        return check(module, judge_waits=False, **other)
     except (Error, BlockDependentError):
-        return None, 0
-    return (report if report.verdict is Verdict.SAFE else None), report.steps
+        return None

@@ -6,9 +6,10 @@ Exit status 0: safe. 1: a violation; the report shows it. 2: the input cannot be
 does not know. 3: undecided; the report says why and on account of which op.
 
 One mistake often shows in several ways. The report shows the violation that explains most, and a line for each other
-one; `--all` shows all of them in full. One edit may repair the only mistake of a program that is written as IR: a wait,
+one; `--all` shows all of them in full. A Python file may launch a kernel in several forms: the first one that has a
+mistake shows it in full. One edit may repair the only mistake of a program in IR, or of a Python file in Gluon: a wait,
 a count, a parity, an arrival, a fence. The report shows one that was tried, and for which trip counts the program is
-safe with it. `--no-edit` does not look for it.
+safe with it; every kernel that a Python file launches is. `--no-edit` does not look for it.
 
 Without `--trip-counts` 0 to 8 are tried, or up to 2 S + 2 where a ring has S > 3 slots, and then every trip count is
 proved. Where S > 126 these would be more than 256: then 0 to 8 are tried, and nothing is proved of larger ones. What is
@@ -43,8 +44,9 @@ JSON (a list, where a dump has several kernels) has these keys:
   (`place`, `op`, `agent`, `iteration`, `role`) and `witness`, a list of steps (`agent`, `iteration`, `place`, `op`,
   `kind`, `text`; `elided` with counts per agent), of which those of kind `access` at the end collide
 - `mistakes`: the findings by their causes, as places in `findings`: `first` explains most, and the mistake shows
-  `also` as the others; `edit` is what repairs it, or null: `line`, `before` and `after` (the lines of the file from
-  there on) and `verdict` (what is said of the program with the edit)
+  `also` as the others; `edit` is what repairs it, or null: `file` (null: the one that was checked), `line`, `before`
+  and `after` (the lines of the file from there on) and `verdict` (what is said of the program with the edit)
+- `kernel` and `same_as`, for kernels of a Python file: the form, and another one with the same mistakes
 - `warnings`: `kind`, `function`, `place`, `op`, `message`, `counts`, `more`, `by_compiler`, `cycles`
 """
 
@@ -55,17 +57,16 @@ import re
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import dataclass
 from math import prod
-from typing import Any
-
-from xdsl.dialects.builtin import ModuleOp
+from typing import TYPE_CHECKING, Any
 
 from tileas_xdsl.checker.verdict.checking import MOST_COMBINATIONS, TIMEOUT, check
 from tileas_xdsl.checker.verdict.mistakes import SourceEdit
 from tileas_xdsl.checker.verdict.report import GRAVEST, Report, Verdict
 from tileas_xdsl.checker.verdict.tile_ir import judge_tile_ir
 from tileas_xdsl.machine.core.deadline import INTERRUPTION, ended_by_interrupt
+from tileas_xdsl.tools.check.forms import Forms, Shown, lines_in_short
 from tileas_xdsl.tools.errors import INTERRUPTED, InputError
 from tileas_xdsl.tools.machine_input import (
     Input,
@@ -84,6 +85,9 @@ from tileas_xdsl.tools.python import add_python
 from tileas_xdsl.tools.python.folders import programs_in, watch
 from tileas_xdsl.tools.rendering import report_lines, write_lines
 from tileas_xdsl.tools.time_limit import add_steps, add_timeout
+
+if TYPE_CHECKING:
+    from tileas_xdsl.checker.verdict.repairing import Check
 
 LEAST, GREATEST = -(2**63), 2**64 - 1
 """The least and the greatest integer that 64 bits hold, signed or unsigned."""
@@ -168,8 +172,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _check(files: Sequence[str], arguments: argparse.Namespace) -> int:
     """Check every file, and say what is found of each as soon as it is known; what cannot be read stops no other."""
     counts = None if arguments.trip_counts is None else parse_trip_counts(arguments.trip_counts)
-    fixed = _fixed(arguments.arg)
-    aliases = [_pair(text) for text in arguments.may_alias]
+    asked = _Asked(arguments, counts, _fixed(arguments.arg), [_pair(text) for text in arguments.may_alias])
     verdicts: list[Verdict] = []
     data: list[dict[str, Any]] = []
     complaints: list[InputError] = []
@@ -179,16 +182,24 @@ def _check(files: Sequence[str], arguments: argparse.Namespace) -> int:
                 given = read_kernels(
                     file, arguments.dump_stage, allow_unregistered=bool(arguments.assume_pure), arguments=arguments
                 )
+                forms = Forms()
                 for each in given:
                     if interruption.wanted:
                         break
                     with _collected(complaints, stops=len(given) == len(files) == 1):
-                        report = _report(each, arguments, counts, fixed, aliases)
+                        report = _report(each, asked)
+                        earlier = forms.earlier(report, each.title)
+                        if earlier is None:
+                            report.edit = _edit(each, report, asked, given)
+                            forms.keep(report, each.title)
+                        else:
+                            report.edit = earlier.edit
                         verdicts.append(report.verdict)
-                        data.append({"file": each.source.name, **_title_of(each), **report.as_data()})
+                        same_as = {} if earlier is None else {"same_as": earlier.title}
+                        data.append({"file": each.source.name, **_title_of(each), **same_as, **report.as_data()})
                         if arguments.format == "text":
                             is_one = len(given) == len(files) == 1
-                            _print(report, each, is_one=is_one, all_findings=arguments.all)
+                            _print(report, each, earlier, is_one=is_one, all_findings=arguments.all)
             if interruption.wanted:
                 break
         if arguments.format == "json":
@@ -203,12 +214,15 @@ def _interrupted() -> int:
     return INTERRUPTED
 
 
-def _print(report: Report, given: Input, *, is_one: bool, all_findings: bool) -> None:
-    """The report, under what it is about where there are several."""
+def _print(report: Report, given: Input, earlier: Shown | None, *, is_one: bool, all_findings: bool) -> None:
+    """The report, under what it is about where there are several; a mistake that was shown `earlier` in short."""
     if given.title is not None:
         write_lines([[(f"{given.title}:", "bold")]])
     elif not is_one:
         write_lines([[(f"@{', @'.join(report.functions)}:", "bold")]])
+    if earlier is not None and not all_findings:
+        write_lines(lines_in_short(report, earlier.title))
+        return
     for_people = sys.stdout.isatty()
     write_lines(report_lines(report, given.source, for_people=for_people, all_findings=all_findings))
 
@@ -236,51 +250,63 @@ def _status(verdicts: Sequence[Verdict], complaints: Sequence[InputError]) -> in
     return UNREADABLE if complaints and worst is not Verdict.VIOLATION else worst.exit_status
 
 
-def _report(
-    given: Input,
-    arguments: argparse.Namespace,
-    counts: list[int] | None,
-    fixed: dict[str, int],
-    aliases: list[tuple[str, str]],
-) -> Report:
+@dataclass(frozen=True)
+class _Asked:
+    """What the command line asks of every check."""
+
+    arguments: argparse.Namespace
+    counts: list[int] | None
+    fixed: dict[str, int]
+    aliases: list[tuple[str, str]]
+
+    def settings(self, given: Input) -> dict[str, Any]:
+        """The options of `check` for a program."""
+        arguments = self.arguments
+        return {
+            "function": given.function or asked_function(arguments),
+            "trip_counts": self.counts,
+            "capture": arguments.capture,
+            "args": self.fixed,
+            "may_alias": self.aliases,
+            "assume": [*arguments.assume, *given.preconditions],
+            "assume_pure": arguments.assume_pure,
+            "relaxed_proxy": arguments.relaxed_proxy,
+            "threads": arguments.threads,
+            "programs": None if arguments.programs is None else prod(arguments.programs),
+            "judge_waits": not arguments.no_advice,
+            "timeout": arguments.timeout,
+            "steps": arguments.steps,
+        }
+
+
+def _report(given: Input, asked: _Asked) -> Report:
     if given.complaint is not None:
         raise given.complaint
-    settings: dict[str, Any] = {
-        "function": given.function or asked_function(arguments),
-        "trip_counts": counts,
-        "capture": arguments.capture,
-        "args": fixed,
-        "may_alias": aliases,
-        "assume": [*arguments.assume, *given.preconditions],
-        "assume_pure": arguments.assume_pure,
-        "relaxed_proxy": arguments.relaxed_proxy,
-        "threads": arguments.threads,
-        "programs": None if arguments.programs is None else prod(arguments.programs),
-        "judge_waits": not arguments.no_advice,
-        "timeout": arguments.timeout,
-        "steps": arguments.steps,
-    }
     with machine_errors(given.source), progress() as tell:
-        report = check(given.module, **settings, tell=tell)
+        report = check(given.module, **asked.settings(given), tell=tell)
         if given.tile_ir is not None:
             judge_tile_ir(given.tile_ir, report)
-        if report.findings and not arguments.no_edit and not INTERRUPTION.wanted:
-            report.edit = _edit(given, report, settings)
         return report
 
 
-def _edit(given: Input, report: Report, settings: dict[str, Any]) -> SourceEdit | None:
-    """What repairs the only mistake of a program that is written as IR."""
-    from tileas_xdsl.checker.verdict.repairing import repair
-    from tileas_xdsl.tools.check.edited_source import is_written_in, written
-
-    if not any(is_written_in(given.source, party.op) for party in report.findings[0].violation.parties):
+def _edit(given: Input, report: Report, asked: _Asked, forms: Sequence[Input]) -> SourceEdit | None:
+    """What repairs the only mistake of a program in IR, or of a Python file with its `forms`; None if not asked for."""
+    if not report.findings or asked.arguments.no_edit or INTERRUPTION.wanted:
         return None
+    from tileas_xdsl.tools.check.edited_python import edit_of_python
+    from tileas_xdsl.tools.check.edited_source import edit_of_source
 
-    def check_again(module: ModuleOp, **other: Any) -> Report:
-        return check(module, **{**settings, **other})
+    def check_for(form: Input) -> Check:
+        """Checks another module as that of `form` was checked."""
+        settings = asked.settings(form)
+        return lambda module, **other: check(module, **{**settings, **other})
 
-    return repair(given.module, report, check_again, settings["args"], partial(written, given.source))
+    with machine_errors(given.source), progress() as tell:
+        if tell is not None:
+            tell("looking for the edit that repairs it")
+        if given.origin is not None:
+            return edit_of_python(given, report, forms, check_for, asked.fixed)
+        return edit_of_source(given, report, check_for(given), asked.fixed)
 
 
 def parse_trip_counts(text: str) -> list[int]:

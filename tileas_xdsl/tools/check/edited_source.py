@@ -5,13 +5,14 @@ An edit as lines of the file that was read: what stands there, and what is to st
     after     nvvm.cp.async.wait.group 1
 
 What is written is read again, and has to be the program that was checked: else there is no edit to show. Programs that
-were made from other files (Python, PTX) have no lines of IR.
+were made from PTX have no lines of IR; for Python see `edited_python`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from io import StringIO
 
 from xdsl.dialects.builtin import ModuleOp
@@ -19,18 +20,31 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.printer import Printer
 
 from tileas_xdsl.checker.verdict.edits import Edit, Edited, Side
+from tileas_xdsl.checker.verdict.mistakes import SourceEdit
+from tileas_xdsl.checker.verdict.repairing import Check, Lines, attempts_in, repair
+from tileas_xdsl.checker.verdict.report import Report
 from tileas_xdsl.diagnostics import op_name, place_in
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.inputs import full_context, parse_module
+from tileas_xdsl.tools.machine_input import Input
 from tileas_xdsl.tools.rendering import Source
 
-Lines = tuple[int, tuple[str, ...], tuple[str, ...]]
-"""The first line that changes, what stands there, and what is to stand there."""
 MOST_LINES = 12
 """How many lines an edit may span: an op that is moved further is hard to follow."""
 NAME = re.compile(r"%[\w$.-]+")
 NAMED = re.compile(r"\s*(%[\w$.-]+) = ")
 RESULTS = re.compile(r"\s*(%[\w:, %]+ = )?")
+
+
+def edit_of_source(given: Input, report: Report, check: Check, fixed: Mapping[str, int]) -> SourceEdit | None:
+    """
+    What repairs the only mistake that `report` shows of a program that is written as IR; None if no edit was found.
+    `check` checks a module as the report was made, with the arguments `fixed`.
+    """
+    if not any(is_written_in(given.source, party.op) for party in report.findings[0].violation.parties):
+        return None
+    attempts = attempts_in(given.module, report, partial(written, given.source))
+    return repair(report, attempts, check, fixed)
 
 
 def is_written_in(source: Source, op: Operation) -> bool:

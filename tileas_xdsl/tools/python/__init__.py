@@ -6,11 +6,13 @@ and what is told of them.
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
+from pathlib import Path
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
@@ -34,6 +36,38 @@ class PythonKernel:
     """What the source of the kernel states."""
     tile_ir: ModuleOp | None = None
     """What it was before, in cuTile Python."""
+    origin: PythonFile | None = None
+    """Where it is from, if the file may be changed and compiled anew."""
+
+
+@dataclass(frozen=True)
+class PythonFile:
+    """A Python file with Triton's kernels, and which of the kernels that it launches is meant."""
+
+    path: str
+    target: str
+    call: str | None
+    number: int
+
+    def read(self) -> str | None:
+        """The text of the file; None if an edit of it cannot be tried, as it is imported by another one."""
+        other = (self.call or "").rpartition("::")[0]
+        if other and not os.path.samefile(other, self.path):
+            return None
+        try:
+            return Path(self.path).read_text(encoding="utf-8")
+        except ValueError:
+            return None
+
+    def one_with(self, text: str) -> PythonKernel:
+        """The kernel that it would be if `text` stood in the file. Raises `InputError` where it is not there."""
+        from tileas_xdsl.triton.python_files import kernels_of
+
+        kernels = kernels_of(self.path, self.target, self.call, text=text, only=self.number).kernels
+        if self.number >= len(kernels):
+            raise InputError([f"{self.path}: error: with the edit the file launches fewer kernels"])
+        each = kernels[self.number]
+        return PythonKernel(each.name, each.ttgir, each.complaint, each.preconditions)
 
 
 def is_python(path: str) -> bool:
@@ -125,8 +159,9 @@ def kernels_of_python(path: str, targets: Sequence[str], call: str | None) -> li
         found = kernels_of(path, target, call)
         for note in found.notes:
             print(note, file=sys.stderr)
-        for title, each in zip(titles(found.kernels), found.kernels, strict=True):
-            kernels.append(PythonKernel(title, each.ttgir, each.complaint, each.preconditions))
+        for number, (title, each) in enumerate(zip(titles(found.kernels), found.kernels, strict=True)):
+            origin = PythonFile(path, target, call, number)
+            kernels.append(PythonKernel(title, each.ttgir, each.complaint, each.preconditions, origin=origin))
     return kernels
 
 
