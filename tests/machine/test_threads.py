@@ -10,8 +10,11 @@ from tests.support.ir import parse
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Report, Verdict
 from tileas_xdsl.machine.arguments import ArgumentError
+from tileas_xdsl.machine.core.threads.hardware import PerThread, Varies
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.machine.running import run
+from tileas_xdsl.machine.tiles.pointers import Pointer, byte_object
+from tileas_xdsl.machine.twins import Twins
 
 NUMBERS = ["%c0 = arith.constant 0 : i32", "%c1 = arith.constant 1 : i32", "%c32 = arith.constant 32 : i32"]
 TID = "%tid = nvvm.read.ptx.sreg.tid.x : i32"
@@ -476,3 +479,15 @@ def test_execute_says_its_warps_for_each_region() -> None:
         parse(kernel(text))
     with pytest.raises(VerifyException, match="expects every agent to have a warp"):
         parse(kernel(text.replace("i32: 4", "i32: 4, 0")))
+
+
+def test_addresses_of_threads_are_made_when_asked_for() -> None:
+    base = byte_object("slots", 256, "shared", with_data=False)
+    offsets = (8, 72, 136)
+    found = PerThread.of_addresses(Pointer(base, 8), offsets, Varies.BY_THREAD)
+    assert [(value.base, value.offset) for value in found.values] == [(base, offset) for offset in offsets]
+    twin = Twins().of((base, found))
+    assert twin[1].offsets == offsets
+    assert all(value.base is twin[0] is not base for value in twin[1].values)
+    with pytest.raises(AttributeError):
+        _ = found.lanes  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]

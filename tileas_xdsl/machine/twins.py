@@ -178,6 +178,8 @@ def _copy_parts(twins: Twins, original: ThreadParts) -> ThreadParts:
 
 
 def _copy_per_thread(twins: Twins, original: PerThread) -> PerThread:
+    if original.first is not None:
+        return PerThread.of_addresses(twins.twin(original.first), original.offsets, original.varies)
     values = twins.twin(original.values)
     return original if values is original.values else PerThread(values, original.varies)
 
@@ -225,8 +227,12 @@ def _copy_dictionary(twins: Twins, original: dict[object, Any]) -> Any:
 
 
 def _fill_dictionary(twins: Twins, shell: Any, original: dict[object, Any]) -> None:
-    twin = twins.twin
-    twins.keyed(shell, [(twin(key), twin(value)) for key, value in original.items()])
+    shared, twin = twins.shared, twins.twin
+    values = [value if value.__class__ in shared else twin(value) for value in original.values()]
+    if _is_plain(twins, original):
+        shell.update(zip(original, values, strict=True))
+    else:
+        twins.keyed(shell, list(zip(map(twin, original), values, strict=True)))
 
 
 def _copy_set(twins: Twins, original: set[Any]) -> Any:

@@ -73,6 +73,10 @@ def _pointer(drawing: Drawing, pointer: Pointer) -> None:
 def _per_thread(drawing: Drawing, value: PerThread) -> None:
     """Most have integers, addresses in one object, or nothing that is known."""
     drawing.literal(value.varies)
+    if value.first is not None:
+        drawing.thing(value.first.base)
+        drawing.row("addresses", value.offsets)
+        return
     kinds, first = set(map(type, value.values)), value.values[0]
     if kinds == {int}:
         drawing.row("integers", value.values)

@@ -25,7 +25,7 @@ from tileas_xdsl.machine.core.loops.open_counts import OpenTurns
 from tileas_xdsl.machine.core.loops.turns import LoopTurn, run_iteration
 from tileas_xdsl.machine.core.meaning import Kind
 from tileas_xdsl.machine.core.memory import ThreadParts, View
-from tileas_xdsl.machine.core.op_facts import ALL_OPERANDS, TakesPerThread
+from tileas_xdsl.machine.core.op_facts import ALL_OPERANDS, AtOnce, TakesPerThread
 from tileas_xdsl.machine.core.opaque_numbers import admitted, computed, is_any_opaque, must_be_alike
 from tileas_xdsl.machine.core.recording import Deferred, Recording
 from tileas_xdsl.machine.core.standings import (
@@ -81,7 +81,7 @@ class Step:
     """Whether its only result is a float."""
     takes: TakesPerThread = TakesPerThread.NO
     """What becomes of an operand that differs between the threads of the agent."""
-    at_once: Callable[..., Sequence[Any] | None] | None = None
+    at_once: AtOnce | None = None
     """How the op is done for all its threads in one go (`Facts.at_once`)."""
     sight: int = field(init=False)
     """How well others can see it: see `SIGHT`."""

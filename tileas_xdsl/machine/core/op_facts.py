@@ -22,6 +22,7 @@ from typing import Any, TypedDict, cast
 from xdsl.ir import Operation, SSAValue
 
 from tileas_xdsl.machine.core.moving_numbers import Rule
+from tileas_xdsl.machine.core.threads.hardware import PerThread
 
 EVERY_OPERAND = ("*",)
 """For `Facts.may_move`: the op hands all its operands on, or takes them for stages of a ring."""
@@ -38,6 +39,10 @@ class Tells(Enum):
     """From its shape, which may be made up where types leave it open."""
     RANK = auto()
     """From its type alone, or from no array."""
+
+
+AtOnce = Callable[..., Sequence[Any] | PerThread | None]
+"""What an op gives each thread, done for all of them in one go; None where that cannot be done."""
 
 
 class TakesPerThread(Enum):
@@ -101,7 +106,7 @@ class Facts:
     lane_by_lane: bool = False
     """Whether its meaning takes arrays of lanes in place of scalars."""
     per_thread: TakesPerThread = TakesPerThread.NO
-    at_once: Callable[..., Sequence[Any] | None] | None = None
+    at_once: AtOnce | None = None
     """
     For an op that is done for each thread by itself: a meaning that does it for all active threads in one go, which
     costs less. Takes what the op's meaning takes; gives the outcome of each thread, or None where it has done nothing.
@@ -133,7 +138,7 @@ class Said(TypedDict, total=False):
     opaque: tuple[str, ...]
     lane_by_lane: bool
     per_thread: TakesPerThread
-    at_once: Callable[..., Sequence[Any] | None] | None
+    at_once: AtOnce | None
     crosses: Crosses | Callable[[Operation], Crosses]
     takes_programs: bool
 

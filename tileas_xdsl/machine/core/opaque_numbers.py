@@ -158,7 +158,9 @@ class OpaqueNumber(int):
 def opaque_in(value: Any) -> OpaqueNumber | None:
     """`value` if it is opaque; if it differs between threads, that of one for which it is; None where there is none."""
     if type(value) is PerThread:
-        return next((each for each in value.values if type(each) is OpaqueNumber), None)
+        if value.first is not None or OpaqueNumber not in map(type, value.values):
+            return None
+        return next(each for each in value.values if type(each) is OpaqueNumber)
     return value if type(value) is OpaqueNumber else None
 
 

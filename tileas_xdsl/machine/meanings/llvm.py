@@ -32,7 +32,7 @@ from tileas_xdsl.machine.core.meaning import control, effect, jump, pure, same_a
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND, TakesPerThread
 from tileas_xdsl.machine.core.standings import Answer, give_results
-from tileas_xdsl.machine.core.threads.by_thread import touch_at_once
+from tileas_xdsl.machine.core.threads.by_thread import MOST_OUTCOMES, sees_plain_numbers, touch_at_once, what_varies
 from tileas_xdsl.machine.core.threads.hardware import PerThread, of_threads
 from tileas_xdsl.machine.core.values import UNKNOWN, ElementType, element_type, unsigned, wrap
 from tileas_xdsl.machine.core.violations import UnsupportedError
@@ -238,10 +238,15 @@ def _steps(op: Operation) -> tuple[int, list[int]]:
 _steps_of = per_op(_steps)
 
 
-def _addresses_at_once(agent: Agent, op: llvm.GEPOp, pointer: Any, *indices: Any) -> Sequence[Any] | None:
+def _addresses_at_once(agent: Agent, op: llvm.GEPOp, pointer: Any, *indices: Any) -> PerThread | Sequence[Any] | None:
     start, steps = _steps_of(agent, op)
     if len(steps) != len(indices):
         return None
+    first = pointer.first if type(pointer) is PerThread else pointer
+    if type(first) is Pointer and not first.is_guess and sees_plain_numbers(agent):
+        offsets = _offsets_at_once(agent, op, pointer, indices)
+        if offsets is not None:
+            return PerThread.of_addresses(Pointer(first.base, offsets[0]), offsets, what_varies((pointer, *indices)))
     addresses: list[Any] = [UNKNOWN] * agent.size
     columns = [of_threads(operand, agent.size) for operand in (pointer, *indices)]
     for lane in agent.lanes:
@@ -251,6 +256,34 @@ def _addresses_at_once(agent: Agent, op: llvm.GEPOp, pointer: Any, *indices: Any
         else:
             return None
     return addresses
+
+
+def _offsets_at_once(agent: Agent, op: llvm.GEPOp, pointer: Any, indices: Sequence[Any]) -> tuple[int, ...] | None:
+    """
+    Where the addresses of all threads lie in the object into which `pointer` points; None where they are all the same,
+    or not all known. What has been computed before is kept.
+    """
+    places: tuple[int, ...] | int = pointer.offsets if type(pointer) is PerThread else pointer.offset
+    key = (id(op), places, *(each.values if type(each) is PerThread else each for each in indices))
+    known = agent.code.outcomes
+    if key not in known:
+        if len(known) >= MOST_OUTCOMES:
+            known.clear()
+        known[key] = _offsets(agent, op, places, indices)
+    return known[key]
+
+
+def _offsets(
+    agent: Agent, op: llvm.GEPOp, places: tuple[int, ...] | int, indices: Sequence[Any]
+) -> tuple[int, ...] | None:
+    start, steps = _steps_of(agent, op)
+    found = places if isinstance(places, tuple) else (places,) * agent.size
+    for index, step in zip(indices, steps, strict=True):
+        numbers = of_threads(index, agent.size)
+        if not {int, bool}.issuperset(map(type, numbers)):
+            return None
+        found = tuple(place + step * number for place, number in zip(found, numbers, strict=True))
+    return tuple(place + start for place in found) if len(set(found)) > 1 else None
 
 
 @effect(
@@ -304,6 +337,9 @@ def _places_of_threads(agent: Agent, pointer: Any) -> Sequence[tuple[int, Pointe
 
 
 def _touched_at_once(agent: Agent, op: Operation, pointer: Any, type_: Attribute, *, write: bool) -> bool:
+    if type(pointer) is PerThread and pointer.first is not None and agent.active is None:
+        like = typed_view(cast("Pointer", pointer.first), type_, op)
+        return touch_at_once(agent, op, like, tuple(enumerate(pointer.offsets)), write=write)
     places = _places_of_threads(agent, pointer)
     if not places:
         return False

@@ -17,8 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from math import inf
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xdsl.ir import Operation
 
@@ -109,7 +111,7 @@ def _integers(agent: Agent, step: Step, operands: Sequence[Any]) -> Hashable | N
 
 
 def _computed(agent: Agent, step: Step, operands: Sequence[Any]) -> Any:
-    varies = _what_varies(operands)
+    varies = what_varies(operands)
     width = agent.size
     outcomes: list[Any] = [UNKNOWN] * width
     agent.machine.deadline.spend(width // THREADS_OF_A_STEP)
@@ -128,7 +130,7 @@ def act(agent: Agent, step: Step, operands: Sequence[Any]) -> Any:
     """The answer of a step with an effect, of which some operand differs between the threads of `agent`."""
     if step.takes is TakesPerThread.ITSELF:
         return step.function(agent, step.op, *operands)
-    varies = _what_varies(operands)
+    varies = what_varies(operands)
     if step.takes is TakesPerThread.NO or agent.is_elected or Varies.BY_ELECTION in varies:
         return step.function(agent, step.op, *(_for_all(agent, operand, step.op) for operand in operands))
     outcomes = step.at_once(agent, step.op, *operands) if step.at_once is not None else None
@@ -137,6 +139,8 @@ def act(agent: Agent, step: Step, operands: Sequence[Any]) -> Any:
         outcomes = _one_by_one(agent, step, operands)
     else:
         agent.machine.deadline.spend(agent.size // THREADS_OF_A_STEP)
+    if isinstance(outcomes, PerThread):
+        return outcomes
     return per_thread(agent, outcomes, varies) if step.results else None
 
 
@@ -156,7 +160,13 @@ def _one_by_one(agent: Agent, step: Step, operands: Sequence[Any]) -> Sequence[A
     return outcomes
 
 
-def _what_varies(operands: Iterable[Any]) -> Varies:
+def sees_plain_numbers(agent: Agent) -> bool:
+    """Whether all threads of `agent` are active, and none of their numbers can be one that differs between blocks."""
+    return agent.active is None and not agent.machine.opaque_names
+
+
+def what_varies(operands: Iterable[Any]) -> Varies:
+    """What the values that differ between threads depend on."""
     found = Varies(0)
     for operand in operands:
         if isinstance(operand, PerThread):
@@ -233,15 +243,20 @@ def touch_at_once(agent: Agent, op: Operation, like: View, places: Sequence[tupl
     machine, base, region = agent.machine, like.base, like.region
     if machine.with_data or agent.recording is not None or base.cells:
         return False
-    starts = sorted(offset for _, offset in places)
+    first, last, closest = _reach(tuple(places))
     before, behind = region.start - like.offset, region.stop - like.offset
-    if starts[0] + before < 0 or starts[-1] + behind > base.size:
-        return False
-    if write and any(following - start < behind - before for start, following in pairwise(starts)):
+    if first + before < 0 or last + behind > base.size or (write and closest < behind - before):
         return False
     for window in _windows(agent, like, places):
         agent.touch(window.view, op, write=write, parts=window.parts)
     return True
+
+
+@lru_cache(maxsize=1 << 14)
+def _reach(places: Places) -> tuple[int, int, float]:
+    """The first and the last byte at which views begin, and the least distance of two of them."""
+    starts = sorted(offset for _, offset in places)
+    return starts[0], starts[-1], min((following - start for start, following in pairwise(starts)), default=inf)
 
 
 def report_collisions(
@@ -282,21 +297,39 @@ def windows(agent: Agent, touched: Sequence[tuple[int, View]]) -> list[ThreadWin
 
 def _windows(agent: Agent, like: View, places: Sequence[tuple[int, int]]) -> list[ThreadWindow]:
     """The same for views like `like`: the lane of each thread, and the byte at which its view begins."""
+    runs = _runs(tuple(places), agent.machine.scatters and not like.region.is_empty)
+    return [ThreadWindow(_view_of(like, run), ThreadParts(like.region, run.places)) for run in runs]
+
+
+Places = tuple[tuple[int, int], ...]
+"""The lane of each thread, and the byte at which its view begins."""
+
+
+class _Run(NamedTuple):
+    """Views at even distances, or scattered ones at the distances `copies` from the first."""
+
+    first: int
+    step: int
+    times: int
+    places: Places
+    copies: tuple[int, ...] = ()
+
+
+@lru_cache(maxsize=1 << 14)
+def _runs(places: Places, scatters: bool) -> Sequence[_Run]:
+    """The fewest runs of all views; `scatters` says whether one may be scattered."""
     offsets = sorted({offset for _, offset in places})
-    if agent.machine.scatters and not like.region.is_empty and not _are_even(offsets):
-        copies = tuple(offset - offsets[0] for offset in offsets)
-        view = View(like.base, offsets[0], like.shape, like.strides, like.element, like.origin, copies)
-        return [ThreadWindow(view, ThreadParts(like.region, tuple(places)))]
-    found: list[ThreadWindow] = []
+    if scatters and not _are_even(offsets):
+        return [_Run(offsets[0], 0, 1, places, tuple(offset - offsets[0] for offset in offsets))]
+    found: list[_Run] = []
     while offsets:
         step = offsets[1] - offsets[0] if len(offsets) > 1 else 0
-        run = 1
-        while run < len(offsets) and offsets[run] - offsets[run - 1] == step:
-            run += 1
-        first, members = offsets[0], set(offsets[:run])
-        parts = tuple(place for place in places if place[1] in members)
-        found.append(ThreadWindow(_repeated(like, first, step, run), ThreadParts(like.region, parts)))
-        del offsets[:run]
+        times = 1
+        while times < len(offsets) and offsets[times] - offsets[times - 1] == step:
+            times += 1
+        members = set(offsets[:times])
+        found.append(_Run(offsets[0], step, times, tuple(place for place in places if place[1] in members)))
+        del offsets[:times]
     return found
 
 
@@ -306,9 +339,11 @@ def _are_even(offsets: Sequence[int]) -> bool:
     return not step or all(following - offset == step for offset, following in pairwise(offsets))
 
 
-def _repeated(like: View, offset: int, step: int, times: int) -> View:
-    shape, strides = (like.shape, like.strides) if times == 1 else ((times, *like.shape), (step, *like.strides))
-    return View(like.base, offset, shape, strides, like.element, like.origin)
+def _view_of(like: View, run: _Run) -> View:
+    shape, strides = like.shape, like.strides
+    if run.times > 1:
+        shape, strides = (run.times, *shape), (run.step, *strides)
+    return View(like.base, run.first, shape, strides, like.element, like.origin, run.copies)
 
 
 def _colliding(written: Sequence[tuple[int, View, Any]], same_unknown: bool) -> Iterator[tuple[View, View]]:

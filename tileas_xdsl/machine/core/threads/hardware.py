@@ -72,10 +72,32 @@ class Varies(Flag):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PerThread:
-    """A value that differs between the threads of an agent: one for each of them."""
+    """
+    A value that differs between the threads of an agent: one for each of them. Addresses in one object may be held as
+    the `first` one and the `offsets` of all: then `values` are made when they are asked for.
+    """
 
     values: tuple[Any, ...]
     varies: Varies = Varies.BY_THREAD
+    first: Any = None
+    offsets: tuple[int, ...] = ()
+
+    @staticmethod
+    def of_addresses(first: Any, offsets: tuple[int, ...], varies: Varies) -> PerThread:
+        """The addresses at these byte offsets of the object of `first`, which is one of them."""
+        made = object.__new__(PerThread)
+        for name, value in (("varies", varies), ("first", first), ("offsets", offsets)):
+            object.__setattr__(made, name, value)
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        """The values of threads that were not asked for before."""
+        if name != "values" or self.first is None:
+            raise AttributeError(name)
+        first = self.first
+        values = tuple(first.plus(offset - first.offset) for offset in self.offsets)
+        object.__setattr__(self, "values", values)
+        return values
 
 
 def of_threads(value: Any, count: int) -> Sequence[Any]:
