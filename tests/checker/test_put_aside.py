@@ -17,7 +17,7 @@ import pytest
 from tests.checker.nest_programs import nest
 from tests.support.ir import parse
 from tests.support.thread_kernels import threads_of
-from tileas_xdsl.checker.decisions.graph import Graph
+from tileas_xdsl.checker.decisions.graph import Explorer, Graph
 from tileas_xdsl.checker.decisions.prove import Problem, ProofByDecisions, problem_of, prove_all_counts
 from tileas_xdsl.checker.decisions.steered_run import KeepTwin, LoopHead, PutAside, SteeredRun
 from tileas_xdsl.checker.snapshot.settled import EVERYTHING
@@ -148,7 +148,7 @@ def test_a_twin_goes_on_as_its_original_and_leaves_it_alone(name: str) -> None:
         assert later.states == guide.states[number:]
         assert len(twin.run.entries) > 0
         assert said(twin.run) == said(run, len(run.entries) - len(twin.run.entries))
-        assert {base.name for base in twin.run.contest.objects} == {base.name for base in run.contest.objects}
+        assert twin.run.contest.found == run.contest.found
 
 
 def proof_and_steps(of: Problem, monkeypatch: pytest.MonkeyPatch) -> tuple[ProofByDecisions, int]:
@@ -194,6 +194,34 @@ def test_proofs_are_the_same_with_executions_from_the_start(name: str, monkeypat
     from_the_start, all_steps = proof_and_steps(of, monkeypatch)
     assert replace(proof, executions=0) == replace(from_the_start, executions=0)
     assert steps < all_steps
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_proofs_are_the_same_with_executions_to_the_end(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where all that follows is known, an execution need not go on."""
+    of = problem(PROGRAMS[name])
+    proof, steps = proof_and_steps(of, monkeypatch)
+
+    def goes_on(_: Explorer) -> None:
+        return None
+
+    monkeypatch.setattr(Explorer, "_end_here", goes_on)
+    to_the_end, all_steps = proof_and_steps(of, monkeypatch)
+    assert proof == to_the_end
+    assert steps <= all_steps
+
+
+def test_executions_of_a_nest_end_where_all_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    merged: list[Explorer] = []
+    original = Explorer.take_visits
+
+    def take_visits(self: Explorer, run: SteeredRun) -> None:
+        merged.extend([self] if self.is_merged else [])
+        original(self, run)
+
+    monkeypatch.setattr(Explorer, "take_visits", take_visits)
+    prove_all_counts(problem(PROGRAMS["barriers"]))
+    assert merged
 
 
 def test_steps_grow_with_the_states_and_not_with_their_square(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,8 @@ found out is
 - that it does so from every vector of the lattice: the visits of a decision must generate the lattice of its state.
 
 Executions are steered to what is not known yet, along the shortest way. A way that has led to a new vector is kept, so
-that each decision can be taken from there.
+that each decision can be taken from there. An execution that has come to what is known, and has nowhere else to go,
+ends there: the steps that follow were executed before, in another one.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tileas_xdsl.checker.decisions.lattice import Lattice, Vector
 from tileas_xdsl.checker.decisions.steered_run import KeepTwin, LoopHead, PutAside, SteeredRun
 from tileas_xdsl.checker.proof.outcomes import NoProofError
 from tileas_xdsl.checker.proof.recorded_run import Encounter
-from tileas_xdsl.checker.snapshot.snapshot import Snapshot
+from tileas_xdsl.checker.snapshot.snapshot import MergedError, Snapshot
 from tileas_xdsl.diagnostics import sentence
 from tileas_xdsl.machine.core.happens_before import Access
 
@@ -227,6 +228,8 @@ class Explorer:
     """Where that way leads."""
     first: set[int] = field(default_factory=set[int])
     """The numbers of the questions whose decisions were taken for the first time."""
+    is_merged: bool = False
+    """Whether it has ended at a question where nothing new was left to be learnt."""
 
     def decided(self) -> bool | None:
         """What is decided without a look at the state; None if that is needed."""
@@ -252,6 +255,7 @@ class Explorer:
             raise _not_the_same(question.op, state)
         self._stay()
         goes_on = self.way[number] if number < len(self.way) else self._next(state, numbers)
+        self.asked[number] = (state, goes_on, question)
         if state.decisions[goes_on].base is None:
             self.first.add(number)
         if state.decisions[goes_on].learn_from(numbers):
@@ -261,8 +265,8 @@ class Explorer:
             self.in_vain += 1
             if self.in_vain > PATIENCE:
                 self._stay()
+                self._end_here()
         self.word.append(goes_on)
-        self.asked[number] = (state, goes_on, question)
         if not self.scouts and state.is_reached_by(word) and state.decisions[not goes_on].would_learn_from(numbers):
             self.graph.put_aside(word, state, numbers, keep_twin)
         return goes_on
@@ -299,6 +303,15 @@ class Explorer:
         self.in_vain = PATIENCE + 1
         return False
 
+    def _end_here(self) -> None:
+        """
+        End the execution, by `MergedError`: whichever decision is taken, its steps are known. Not where it scouts, nor
+        where all executions begin at the start: those look for what goes wrong.
+        """
+        if self.graph.puts_aside and not self.scouts:
+            self.is_merged = True
+            raise MergedError
+
     def _set_out(self, start: State, end: State, before: Mapping[State, tuple[State, bool]]) -> bool:
         """Begin to go from `start` to `end`; `before` has the last decision on the way to each state."""
         self.destination = there = end
@@ -326,10 +339,11 @@ class Explorer:
         """The execution has come to its end, and is right: keep the visits that have shown something new."""
         if self.destination is not None:
             raise _not_the_same(self.destination.op, self.destination)
-        self._note_target(len(self.word) - 1, None)
+        if not self.is_merged:
+            self._note_target(len(self.word) - 1, None)
         for number in sorted(self.fresh):
             state, goes_on, question = self.asked[number]
-            following = self.asked[number + 1][2] if number + 1 < len(self.word) else None
+            following = self.asked[number + 1][2] if number + 1 < len(self.word) or self.is_merged else None
             visit = _visit(run, question, following, notes_encounters=number in self.first)
             state.decisions[goes_on].visits.append(visit)
 

@@ -29,6 +29,7 @@ from tileas_xdsl.checker.decisions.steered_run import PutAside, ReachedParts, St
 from tileas_xdsl.checker.decisions.thresholds import Thresholds, thresholds
 from tileas_xdsl.checker.proof.outcomes import NeverProvedError, NoProofError, SuspicionError
 from tileas_xdsl.checker.proof.recorded_run import RecordedRun
+from tileas_xdsl.checker.proof.separation import Contest
 from tileas_xdsl.checker.snapshot.settled import Reach
 from tileas_xdsl.checker.snapshot.snapshot import Demand
 from tileas_xdsl.diagnostics import sentence
@@ -258,7 +259,7 @@ class _Search:
         self.puts_aside = puts_aside
         self.reach = problem.reach
         self.executions = 0
-        self.contested: set[str] = set()
+        self.contest = Contest[str]()
         self.parts = ReachedParts()
         self.tells_threads_apart = False
 
@@ -298,7 +299,7 @@ class _Search:
             raise SuspicionError(MAY_GO_WRONG, run.counts) from None
         explorer.take_visits(run)
         self.tells_threads_apart |= run.tells_threads_apart
-        self.contested |= {base.family for base in run.contest.objects}
+        self.contest.add(run.contest)
         self.parts.add(run.parts)
         self.reach |= run.reached
 
@@ -316,7 +317,7 @@ class _Search:
 
 def _check(graph: Graph, search: _Search, limits: Limits) -> None:
     comparisons = search.opened.comparisons
-    contested = frozenset(search.contested)
+    contested = frozenset(search.contest.found)
     findings = Findings(contested, limits, search.tells_threads_apart, comparisons, search.settled)
     try:
         for state in graph.states.values():

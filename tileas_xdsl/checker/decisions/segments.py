@@ -21,7 +21,7 @@ from tileas_xdsl.checker.decisions.cells import differs_between_programs
 from tileas_xdsl.checker.decisions.graph import Visit
 from tileas_xdsl.checker.decisions.limits import Limits
 from tileas_xdsl.checker.proof.alignment import are_the_same_step, op_of
-from tileas_xdsl.checker.proof.recorded_run import TakenStep, Turns
+from tileas_xdsl.checker.proof.recorded_run import Running, TakenStep, Turns
 from tileas_xdsl.checker.proof.separation import Cut, Moves, Separation
 from tileas_xdsl.checker.proof.steps import Steps
 from tileas_xdsl.machine.core.agents import Step
@@ -186,14 +186,7 @@ class _Comparison:
             raise IrregularError(op_of(mine), "is not always followed by the same steps")
         match mine:
             case TakenStep():
-                for names, other in zip(self.agents, others, strict=True):
-                    if names.setdefault(mine.agent, other.agent) != other.agent:
-                        raise IrregularError(op_of(mine), "is a step of another agent from time to time")
-                _compare_forms(mine, others)
-                if mine.step.op in self.findings.settled:
-                    _compare_settled(mine, others)
-                elif mine.step.op not in self.findings.comparisons:
-                    self.steps.compare(mine, others)
+                self._compare_steps(mine, others)
             case Access():
                 self._compare_accesses(mine, others)
             case BarrierLook():
@@ -207,6 +200,19 @@ class _Comparison:
                 self._compare_loops(mine, others)
             case _:
                 pass
+
+    def _compare_steps(self, mine: TakenStep, others: list[TakenStep]) -> None:
+        for names, other in zip(self.agents, others, strict=True):
+            if names.setdefault(mine.agent, other.agent) != other.agent:
+                raise IrregularError(op_of(mine), "is a step of another agent from time to time")
+        if any(each.outcome is Running.STILL for each in (mine, *others)):
+            # A visit has ended before the op was through: what comes of it is compared where it is used.
+            mine, *others = (each.still_running() for each in (mine, *others))
+        _compare_forms(mine, others)
+        if mine.step.op in self.findings.settled:
+            _compare_settled(mine, others)
+        elif mine.step.op not in self.findings.comparisons:
+            self.steps.compare(mine, others)
 
     def _compare_accesses(self, mine: Access, others: Iterable[Access]) -> None:
         region = mine.region

@@ -258,8 +258,8 @@ class SteeredRun(RecordedRun):
         self._asked: tuple[Agent, Operation] | None = None
         self._goes_on = False
         self._counts: OpenCounts | None = None
-        self.contest = Contest()
-        """Of all accesses, also of those before the execution was put aside."""
+        self.contest = Contest[str]()
+        """Of all accesses, by families of objects; also of those before the execution was put aside."""
         self.parts = ReachedParts()
         """The same of the parts of arrays that numbers lead to which differ between blocks."""
         # A visit begins at a question that the guide looks at, and ends at the next one, or with the execution.
@@ -267,7 +267,7 @@ class SteeredRun(RecordedRun):
 
     def access(self, access: Access, mind: Mind, history: AccessHistory) -> None:
         super().access(access, mind, history)
-        self.contest.note(access)
+        self.contest.note(access.region.base.family, access)
         self.parts.note(access)
 
     @property

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.ir import Block
@@ -39,6 +40,12 @@ Wanted = Callable[[LoopKey, int], bool]
 """Whether to take a snapshot at the head of a loop in a turn, counted from 0."""
 
 
+class Running(Enum):
+    """In place of the outcome of an op that is not through."""
+
+    STILL = auto()
+
+
 @dataclass(slots=True, eq=False)
 class TakenStep:
     """One op that the agent number `agent` ran, with the values of its operands."""
@@ -46,8 +53,12 @@ class TakenStep:
     agent: int
     step: Step
     operands: list[Any]
-    outcome: Any = None
+    outcome: Any = Running.STILL
     """Its result, or a tuple of its results, once the op is through."""
+
+    def still_running(self) -> TakenStep:
+        """The same step before it was through."""
+        return self if self.outcome is Running.STILL else TakenStep(self.agent, self.step, self.operands)
 
     @property
     def outcomes(self) -> list[Any]:

@@ -23,12 +23,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import gcd
+from typing import Generic, TypeVar
 
 from xdsl.ir import Operation
 
 from tileas_xdsl.checker.proof.recorded_run import Encounter
 from tileas_xdsl.checker.snapshot.snapshot import DrawnRow, Snapshot
-from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.happens_before import Access
 from tileas_xdsl.machine.core.memory import ByteRegion, MemoryObject
 from tileas_xdsl.machine.core.moving_numbers import IrregularError
@@ -242,31 +242,43 @@ class Separation:
 
 def contested(accesses: Iterable[Access]) -> set[MemoryObject]:
     """The objects on which there may be a race: one is written, and several agents or works access it."""
-    contest = Contest()
+    contest = Contest[MemoryObject]()
     for access in accesses:
-        contest.note(access)
-    return contest.objects
+        contest.note(access.region.base, access)
+    return contest.found
 
 
-class Contest:
-    """Finds the objects on which there may be a race: see `contested`."""
+ThingT = TypeVar("ThingT", MemoryObject, str)
+
+
+class Contest(Generic[ThingT]):
+    """Finds the objects, or the families of objects, on which there may be a race: see `contested`."""
 
     def __init__(self) -> None:
-        self._written: set[MemoryObject] = set()
-        self._only: dict[MemoryObject, Agent | None] = {}
-        """The only agent that accesses an object; None if there are several, or a work, which is not its issuer."""
+        self._written: set[ThingT] = set()
+        self._only: dict[ThingT, int | None] = {}
+        """The number of the only agent that accesses it; None if there are several, or a work, which is not its
+        issuer."""
 
-    def note(self, access: Access) -> None:
-        base = access.region.base
+    def note(self, thing: ThingT, access: Access) -> None:
+        """Note an access to it."""
         if access.is_write:
-            self._written.add(base)
-        who = access.agent if access.work is None else None
-        if self._only.setdefault(base, who) is not who:
-            self._only[base] = None
+            self._written.add(thing)
+        self._note_who(thing, access.agent.number if access.work is None else None)
+
+    def add(self, other: Contest[ThingT]) -> None:
+        """Note what another execution has accessed: it may go on as this one does."""
+        self._written |= other._written
+        for thing, who in other._only.items():
+            self._note_who(thing, who)
+
+    def _note_who(self, thing: ThingT, who: int | None) -> None:
+        if self._only.setdefault(thing, who) != who:
+            self._only[thing] = None
 
     @property
-    def objects(self) -> set[MemoryObject]:
-        return {base for base in self._written if self._only[base] is None}
+    def found(self) -> set[ThingT]:
+        return {thing for thing in self._written if self._only[thing] is None}
 
 
 def _keep_their_distance(mine: Moves, theirs: Moves) -> bool:

@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import Attribute, Operation
 
 from tileas_xdsl.checker.proof.array_bounds import ArrayRoom
-from tileas_xdsl.checker.proof.recorded_run import TakenStep
+from tileas_xdsl.checker.proof.recorded_run import Running, TakenStep
 from tileas_xdsl.checker.proof.shifts import Growth, overflows_at
 from tileas_xdsl.machine.core.agents import Step
 from tileas_xdsl.machine.core.happens_before import Access
@@ -47,6 +47,8 @@ def positions_that_may_move(op: Operation) -> frozenset[int]:
 
 PLACES = (Pointer, View)
 INTEGERS = frozenset({int, bool})
+NUMBERS = (int, float, np.generic)
+LEADING = (*PLACES, TiledView)
 
 
 class Room(Protocol):
@@ -87,19 +89,19 @@ class Steps(ABC):
         """
         if mine.step.kind is Kind.TERMINATOR:
             return
+        is_alike = all(_are_alike(mine, other) for other in others)
+        if is_alike and not (_may_read_number(mine.step) and any(map(_leads_to_place, mine.operands))):
+            return
         lanes = max(map(lanes_of, (mine, *others))) if self.tells_threads_apart else 0
         if not lanes:
             self._compare(mine, others)
-            return
-        if not all(_are_alike(mine, other) for other in others):
-            if self._compare_integers(mine, others, lanes):
-                return
-            for lane in range(lanes):
-                self._compare(in_lane(mine, lane), [in_lane(other, lane) for other in others])
-        elif _may_read_number(mine.step) and any(map(_leads_to_place, mine.operands)):
+        elif is_alike:
             # Nothing moves on in any thread. What is left to be noted is where numbers are read.
             for lane in range(lanes):
                 self._note_what_is_read(in_lane(mine, lane))
+        elif not self._compare_integers(mine, others, lanes):
+            for lane in range(lanes):
+                self._compare(in_lane(mine, lane), [in_lane(other, lane) for other in others])
 
     def _compare(self, mine: TakenStep, others: list[TakenStep]) -> None:
         step = mine.step
@@ -120,7 +122,7 @@ class Steps(ABC):
         op = mine.step.op
         if mine.outcome is UNKNOWN or mine.outcome is None:
             return
-        if not _may_read_number(mine.step) or not any(map(_is_number, mine.outcomes)):
+        if not _may_read_number(mine.step) or not any(map(_may_be_number, mine.outcomes)):
             return
         for operand in mine.operands:
             place = operand.array if isinstance(operand, TiledView) else operand
@@ -133,7 +135,7 @@ class Steps(ABC):
         if mine.step.kind is Kind.PURE and not any(isinstance(operand, PLACES) for operand in mine.operands):
             return
         if facts_of(mine.step.op).tells is Tells.CONTENTS and any(
-            _is_number(outcome) for step in (mine, *others) for outcome in step.outcomes
+            _may_be_number(outcome) for step in (mine, *others) for outcome in step.outcomes
         ):
             raise IrregularError(mine.step.op, "takes a number from a place that changes from iteration to iteration")
 
@@ -232,9 +234,9 @@ class GrowingSteps(Steps):
 
 def lanes_of(taken: TakenStep) -> int:
     """How many threads `taken` tells apart; 0 where none."""
-    values = (*taken.operands, *taken.outcomes)
-    apart = (value.values for value in values if type(value) is PerThread)
-    return max((len(each) for each in apart if each.count(UNKNOWN) < len(each)), default=0)
+    apart = [value for value in (*taken.operands, *taken.outcomes) if type(value) is PerThread]
+    known = (each.offsets if each.first is not None else each.values for each in apart)
+    return max((len(each) for each in known if each.count(UNKNOWN) < len(each)), default=0)
 
 
 def _rows_of_integers(taken: TakenStep, lanes: int) -> list[tuple[int, ...]]:
@@ -270,13 +272,18 @@ def _is_the_same(mine: TakenStep, others: list[TakenStep]) -> bool:
 
 def _are_alike(mine: TakenStep, other: TakenStep) -> bool:
     """Whether all numbers and all places that the two see are the same ones, thread by thread."""
-    return all(map(_is_alike, mine.operands, other.operands)) and all(map(_is_alike, mine.outcomes, other.outcomes))
+    for value, theirs in zip(mine.operands, other.operands, strict=True):
+        if value is not theirs and not _is_alike(value, theirs):
+            return False
+    return mine.outcome is other.outcome or all(map(_is_alike, mine.outcomes, other.outcomes))
 
 
 def _is_alike(value: Any, other: Any) -> bool:
     if value is other:
         return True
     if type(value) is PerThread and type(other) is PerThread:
+        if value.first is not None and other.first is not None:
+            return value.offsets == other.offsets
         return value.values == other.values or all(map(_is_alike, value.values, other.values))
     if _is_number(value) or _is_number(other):
         return bool(value == other)
@@ -286,7 +293,12 @@ def _is_alike(value: Any, other: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.generic)
+    return isinstance(value, NUMBERS)
+
+
+def _may_be_number(outcome: Any) -> bool:
+    """Whether an op gives a number, or may still give one."""
+    return outcome is Running.STILL or _is_number(outcome)
 
 
 def _differ(values: list[Any], rows: list[list[Any]]) -> bool:
@@ -323,8 +335,9 @@ def _may_read_number(step: Step) -> bool:
 
 def _leads_to_place(value: Any) -> bool:
     """Whether some thread finds a place in an operand."""
-    values = value.values if type(value) is PerThread else (value,)
-    return any(isinstance(each, (*PLACES, TiledView)) for each in values)
+    if type(value) is PerThread:
+        return value.first is not None or any(map(_leads_to_place, value.values))
+    return isinstance(value, LEADING)
 
 
 def _differ_in_place(mine: TakenStep, others: list[TakenStep]) -> bool:

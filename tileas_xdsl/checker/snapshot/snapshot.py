@@ -48,6 +48,10 @@ if TYPE_CHECKING:
     from tileas_xdsl.machine.parts.rings import Ring
 
 
+class MergedError(Exception):
+    """Raised where an execution comes to a question in a state that is known: what follows was executed before."""
+
+
 class UnknownStateError(Exception):
     """The state holds something that snapshots do not compare; the message names it, after "the state holds"."""
 

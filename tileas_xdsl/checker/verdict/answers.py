@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from tileas_xdsl.checker.snapshot.machine import take_snapshot
 from tileas_xdsl.checker.snapshot.settled import EVERYTHING, Unsettled
+from tileas_xdsl.checker.snapshot.snapshot import MergedError
 from tileas_xdsl.machine.core.observer import Observer
 from tileas_xdsl.machine.core.questions import hoping
 from tileas_xdsl.machine.core.violations import UndecidedError
@@ -82,10 +83,6 @@ class Unguided:
 
     def says_yes(self, agent: Agent, op: Operation) -> bool:
         return self.poses(agent, op)
-
-
-class MergedError(Exception):
-    """Raised where an execution comes to a question in a state that is known."""
 
 
 class Answering(Observer):

@@ -22,10 +22,10 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.dialects.memref import ExtractAlignedPointerAsIndexOp
 from xdsl.ir import Attribute, Operation, Region
 
+from tileas_xdsl.checker.snapshot.snapshot import MergedError
 from tileas_xdsl.checker.verdict.answers import (
     Answering,
     Asked,
-    MergedError,
     Script,
     ScriptedAnswers,
     explore_answers,

@@ -18,6 +18,7 @@ from xdsl.ir import Operation, Region
 
 from tileas_xdsl.analysis.thread_blocks import block_shape_of
 from tileas_xdsl.checker.proof.shifts import MOST_TURNS, near_power
+from tileas_xdsl.checker.snapshot.snapshot import MergedError
 from tileas_xdsl.checker.verdict.answers import Unguided
 from tileas_xdsl.checker.verdict.behind_loops import with_counts_behind_loops
 from tileas_xdsl.checker.verdict.blocks import PROGRAMS, TURNS
@@ -346,6 +347,8 @@ def _steer(
             case.subject.execute(machine, case.scalars([COUNTLESS] * len(case.bounds)))
         else:
             case.subject.execute_on(machine, aside.agent)
+    except MergedError:
+        run.ended(machine)
     except TimeUpError as error:
         raise NoProofError(_stopped(error.deadline)) from None
     except (UndecidedError, UnsupportedError, BlockDependentError) as error:
