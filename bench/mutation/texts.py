@@ -99,13 +99,20 @@ def _next_barrier(match: re.Match[str]) -> str:
 
 
 END = "nothing but the end is behind it"
+NO_STATE = "no state that is handed out leads there"
 REASONS: dict[tuple[str, str, int], str] = {
     ("copy_ring.sm_80", "drop", 242): END,
-    ("fenced_stores.sm_90a", "drop", 174): "no state that is handed out leads there",
-    ("fenced_stores.sm_90a", "drop", 175): "no state that is handed out leads there",
+    ("fenced_stores.sm_90a", "drop", 174): NO_STATE,
+    ("fenced_stores.sm_90a", "drop", 175): NO_STATE,
+    ("wgmma_ring.sm_90a", "drop", 567): NO_STATE,
     ("gemm.sm_90a", "drop", 463): "whoever fills the slot has filled it for the last time",
     ("gemm.sm_90a", "drop", 464): "whoever fills the slot has filled it for the last time",
     ("store_ring.sm_90a", "drop", 88): END,
+    ("wgmma_ring-2-good", "drop", 369): "threads that have ended hold up no barrier of the block (PTX ISA, exit)",
+    ("tcgen05_loop-good", "drop", 51): "the barrier at the head of the loop orders the read of the address, too",
+    ("tcgen05_loop-good", "drop", 151): "one warp expects the bytes and copies, and the phase needs both in any order",
+    ("tcgen05_loop-good", "drop", 159): "one warp issues both copies, and the phase needs both in any order",
+    ("tcgen05_loop-good", "drop", 181): "each thread has waited for the phase itself",
     ("barrier_life-good", "drop", 49): "one warp makes the barrier and expects its bytes, in step as the verdict says",
     ("barrier_life-good", "drop", 57): "one warp expects the bytes and copies, and the phase needs both in any order",
 }

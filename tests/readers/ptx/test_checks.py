@@ -10,11 +10,13 @@ import json
 
 import pytest
 
+from tests.readers.ptx import programs
 from tests.readers.ptx.programs import KERNELS
 from tests.support.ir import ROOT
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Report
-from tileas_xdsl.readers.ptx.launch import launch_of
+from tileas_xdsl.diagnostics import stated_assumptions
+from tileas_xdsl.readers.ptx.launch import Launch, launch_of, map_from_text
 from tileas_xdsl.readers.ptx.reading import read_ptx
 
 NAMES = sorted(path.stem for path in KERNELS.glob("*.ptx"))
@@ -100,3 +102,27 @@ def test_a_finding_names_the_line_of_the_text_where_there_is_no_other():
     party = report_of("gemm.sm_90a", text, range(3)).findings[0].violation.parties[0]
     assert party.place is not None
     assert party.place.startswith("gemm.sm_90a.ptx:")
+
+
+@pytest.mark.parametrize(("used", "expected"), [("", "safe"), ("bar.sync %r4, 128;", "undecided")])
+def test_a_quotient_by_zero_is_some_number(used: str, expected: str):
+    """CuTe DSL divides by the clusters of a grid, rounded down to 8, before it asks whether there are as many."""
+    body = (
+        "mov.u32 %r1, %tid.x; ld.param.u32 %r2, [n]; rem.s32 %r4, %r1, %r2; setp.gt.s32 %p1, %r2, 0;"
+        f"@%p1 bra L; mov.b32 %r5, 3; st.shared.b32 [s], %r4; {used} L: bar.sync 0;"
+    )
+    assert str(programs.verdict(body).verdict) == expected
+
+
+def test_coordinates_that_the_grid_orders_are_not_followed_and_that_is_said():
+    """A number of a block that is divided by what only the launch knows would decide, and each grid be a case."""
+    store = "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [map, {%r4, %r5}], [s]; bar.sync 0;"
+    plain = "mov.u32 %r4, %ctaid.x; mov.b32 %r5, 0;"
+    by_grid = "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %nctaid.x; rem.u32 %r4, %r1, %r2; div.u32 %r5, %r1, %r2;"
+    launch = Launch(maps={(0, 0): map_from_text("f16[16x64]:swizzle=128")})
+    of = {"launch": launch, "parameters": ".param .align 64 .b8 map[128]"}
+    assert "arith.remui" not in programs.ops_of(by_grid + store, **of)
+    assert "nvvm.read.ptx.sreg.ctaid.x" in programs.ops_of(plain + store, **of)
+    said = "accesses to global memory do not race: they are not followed"
+    assert said in stated_assumptions(programs.module_of(by_grid + store, **of))
+    assert said not in stated_assumptions(programs.module_of(plain + store, **of))

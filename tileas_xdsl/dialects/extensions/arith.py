@@ -50,6 +50,11 @@ INTEGERS = container_of(SignlessIntegerConstraint)
 INTEGERS_AND_INDICES = container_of(SignlessIntegerConstraint | base(IndexType))
 FLOATS = container_of(AnyFloatConstr)
 MASKS = container_of(eq(i1))
+QUOTIENT_BY_ZERO_IS_OPEN = "tileas.quotient_by_zero_is_open"
+"""
+A discardable attribute of a division: by zero it gives some number, as PTX has it (PTX ISA, "Integer Arithmetic
+Instructions: div"), where MLIR leaves the behaviour of the program undefined.
+"""
 
 CASTS: dict[type[IRDLOperation], tuple[AttrConstraint, AttrConstraint]] = {
     arith.SIToFPOp: (INTEGERS, FLOATS),

@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAt
 from xdsl.ir import Attribute, Operation
 
 from tileas_xdsl.analysis.memory.tail_guards import is_tail_guard
-from tileas_xdsl.dialects.extensions.arith import IndexCastUIOp, RemFOp
+from tileas_xdsl.dialects.extensions.arith import QUOTIENT_BY_ZERO_IS_OPEN, IndexCastUIOp, RemFOp
 from tileas_xdsl.dialects.scalars import scalar_of
 from tileas_xdsl.dialects.upstream_models.integers import EXACT, OPS, Compute, Function, IntegerFunction
 from tileas_xdsl.machine.core import moving_numbers as moving
@@ -132,6 +132,8 @@ def _division(read: Reading, compute: Compute) -> Callable[..., Any]:
 
     def meaning(agent: Agent, op: Operation, lhs: Any, rhs: Any) -> Any:
         if not (rhs.all() if is_array(rhs) else rhs):
+            if QUOTIENT_BY_ZERO_IS_OPEN in op.attributes:
+                return poison(agent, op, op.results[0].type)
             raise DivisionByZeroError(op, f"divides by zero{agent.in_iteration}; guard it")
         return divide(agent, op, lhs, rhs)
 

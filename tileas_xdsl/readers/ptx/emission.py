@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     LocationAttr,
     MemRefType,
+    UnitAttr,
     VectorType,
     i8,
     i32,
@@ -31,6 +32,7 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.ir import Block as IRBlock
 
 from tileas_xdsl.analysis.dominance import immediate_dominators
+from tileas_xdsl.dialects.extensions.arith import QUOTIENT_BY_ZERO_IS_OPEN
 from tileas_xdsl.dialects.extensions.llvm import AddrSpaceCastOp
 from tileas_xdsl.dialects.extensions.llvm_values import ExtractElementOp
 from tileas_xdsl.dialects.upstream import pointer_type
@@ -227,7 +229,10 @@ class Emission:
             case "trunc":
                 return arith.TruncIOp(operands[0], kind)
             case name:
-                return MEANINGS[name].op(operands[0], operands[1])
+                made = MEANINGS[name].op(operands[0], operands[1])
+                if MEANINGS[name].is_division and not isinstance(step.operands[1], Constant):
+                    made.attributes[QUOTIENT_BY_ZERO_IS_OPEN] = UnitAttr()
+                return made
 
     def _made_at_entry(self, step: Step) -> SSAValue:
         result = step.results[0]

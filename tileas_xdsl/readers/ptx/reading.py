@@ -248,7 +248,7 @@ class _Kernel:
     def function(self) -> FuncOp:
         blocks = self.lowered.blocks
         to_values(blocks)
-        resolve(blocks, self.symbols)
+        self.lowered.global_accesses |= resolve(blocks, self.symbols, with_numbers=self.with_numbers)
         find_waits(blocks)
         restore_quotients(blocks)
         restore_remainders(blocks)

@@ -48,8 +48,12 @@ def location_of(operand: Operand) -> Location | None:
     return None
 
 
-def resolve(blocks: list[Block], symbols: Symbols) -> None:
-    """Say of each step in `blocks` where its address leads."""
+def resolve(blocks: list[Block], symbols: Symbols, *, with_numbers: bool = False) -> bool:
+    """
+    Say of each step in `blocks` where its address leads. Returns whether there are stores of which that is not
+    followed, which it never is `with_numbers`.
+    """
+    forgotten = False
     _name_places(blocks)
     stored = {_map_of(step.operands[0]) for block in blocks for step in block.steps if step.what == "tensor store"}
     kinds: dict[Operand, str] = {}
@@ -60,8 +64,10 @@ def resolve(blocks: list[Block], symbols: Symbols) -> None:
                 _find_parameter(step, symbols)
             elif step.what == "tensor load" and (stored & {_map_of(step.operands[1]), None}):
                 step.operands += step.detail
-            elif step.what == "tensor store":
-                steps += _forget_loaded(step, kinds)
+            elif step.what == "tensor store" and not with_numbers:
+                made = _forget_coordinates(step, kinds)
+                forgotten |= bool(made)
+                steps += made
             elif step.what in ("generic load", "generic store"):
                 kind = memory_of(step.operands[0], kinds)
                 if kind == "loaded":
@@ -71,6 +77,7 @@ def resolve(blocks: list[Block], symbols: Symbols) -> None:
                     continue
             steps.append(step)
         block.steps = steps
+    return forgotten
 
 
 def _name_places(blocks: list[Block]) -> None:
@@ -108,19 +115,33 @@ def _find_parameter(step: Step, symbols: Symbols) -> None:
     step.detail = (place.name, place.offset + step.detail)
 
 
-def _forget_loaded(step: Step, kinds: dict[Operand, str]) -> list[Step]:
+def _forget_coordinates(step: Step, kinds: dict[Operand, str]) -> list[Step]:
     """
-    Coordinates of a store that came through shared memory, from one warp to another, are not followed: as stores
-    through pointers are not.
+    Coordinates of a store that came through shared memory, from one warp to another, are not followed, as stores
+    through pointers are not; nor are those for which the number of a block is divided by what only the launch knows:
+    the order of the tiles in the grid would decide, and each check be one for each grid.
     """
+    divided: dict[Operand, bool] = {}
     made: list[Step] = []
     for place, operand in enumerate(step.operands[2:], 2):
-        if memory_of(operand, kinds) == "loaded":
+        if memory_of(operand, kinds) == "loaded" or _is_by_grid(operand, divided):
             value = Value(operand.bits, None)
             value.step = Step("unknown", "a coordinate", [], [value], step.instruction)
             made.append(value.step)
             step.operands[place] = value
     return made
+
+
+def _is_by_grid(operand: Operand, known: dict[Operand, bool]) -> bool:
+    """Whether `operand` is made of a quotient, or a remainder, by a number that is no constant."""
+    if not isinstance(operand, Value) or operand.step is None:
+        return False
+    if operand not in known:
+        known[operand] = False
+        step = operand.step
+        by = step.what.startswith(("div", "rem")) and not isinstance(step.operands[1], Constant)
+        known[operand] = by or any(_is_by_grid(each, known) for each in step.operands)
+    return known[operand]
 
 
 def _unknown(step: Step) -> list[Step]:
