@@ -12,7 +12,7 @@ import pytest
 
 from bench import __main__ as bench
 from bench import compile_time, random_pipelines, startup, throughput, verdicts
-from tests.support.ir import parse
+from tests.support.ir import ROOT, parse
 
 
 def test_measurements_are_found_by_their_function_and_described_by_their_docstring():
@@ -26,6 +26,14 @@ def test_measurements_are_found_by_their_function_and_described_by_their_docstri
 def test_the_plain_module_has_the_size_of_what_it_is_compared_with(ops: int):
     module = parse(throughput.plain_text(ops))
     assert abs(sum(1 for _ in module.walk()) - ops) <= throughput.OPS_A_LOOP / 2
+
+
+def test_the_plain_module_has_the_same_constants_of_tensors():
+    """xDSL takes as long for one of them as for many other ops, whoever writes it."""
+    module = parse((ROOT / "examples" / "gemm_loop.mlir").read_text())
+    (tensor,) = throughput.tensors_in(module)
+    plain = parse(throughput.plain_text(14, [tensor]))
+    assert throughput.tensors_in(plain) == [tensor]
 
 
 def test_throughput_sets_each_example_beside_plain_xdsl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

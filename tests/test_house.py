@@ -22,7 +22,7 @@ CEILINGS = {
     "modules that name terminators of scf": (8, 8),
     "operands mapped to arguments of a region by hand": (0, 0),
     "modules with tables of integer ops": (1, 1),
-    "symbolic forms of a number": (7, 4),
+    "symbolic forms of a number": (6, 4),
     "reaches through agents into the machine": (0, 0),
     "writes to fields of a report": (0, 0),
     "functions of eight parameters or more": (6, 6),
@@ -30,7 +30,7 @@ CEILINGS = {
     "capabilities compared": (0, 0),
     "engines by literal": (0, 0),
     "classes that map values in a conversion": (1, 1),
-    "small modules with one importer, beside them": (1, 0),
+    "small modules with one importer, beside them": (0, 0),
     "op builders that are never called": (0, 0),
 }
 """Measure -> how much there may be now, and in the end."""

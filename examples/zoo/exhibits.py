@@ -24,6 +24,7 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
+from tileas_xdsl.checker.verdict.blocks import PROGRAMS
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Finding, Report, Verdict
 from tileas_xdsl.checker.witnesses.investigator import Investigator
@@ -35,7 +36,7 @@ from tileas_xdsl.views.timeline import Timeline, timeline
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-IR, PTX = ".mlir", ".ptx"
+IR, PTX, TTGIR = ".mlir", ".ptx", ".ttgir"
 FIELDS = ("kind", "level", "between", "mirrors", "happened", "wrong", "says", "fix")
 TARGET = "generic"
 """The target whose cycles the pictures count."""
@@ -67,7 +68,7 @@ class Exhibit:
     """A part of the checker's message, or of what it says is missing."""
     fix: str
     suffix: str = IR
-    """Of both files: PTX is what no other level shows."""
+    """Of both files: PTX and TTGIR are for what no other level shows."""
 
     @property
     def bad(self) -> Path:
@@ -104,8 +105,14 @@ class Exhibit:
         """The picture of the call in which the violation first shows, run once in simulated time."""
         assert self.finding is not None
         module = parsed(self.bad)
-        run = simulate(module, self.finding.function, dict(self.finding.arguments), TARGET, observer=Investigator())
+        run = simulate(module, self.finding.function, self.arguments, TARGET, observer=Investigator())
         return timeline(run)
+
+    @property
+    def arguments(self) -> dict[str, int]:
+        """Those of the call in which the violation first shows. How many programs a grid has is none of them."""
+        assert self.finding is not None
+        return {name: number for name, number in self.finding.arguments.items() if name != PROGRAMS}
 
     @property
     def is_as_expected(self) -> bool:
@@ -135,8 +142,11 @@ def exhibits(suffix: str = IR) -> list[Exhibit]:
 
 
 def all_exhibits() -> list[Exhibit]:
-    """Every pair, by name."""
-    return sorted([*exhibits(IR), *exhibits(PTX)], key=lambda exhibit: exhibit.name)
+    """Every pair, by name. TTGIR that stands beside another text of the same pair is no pair of its own."""
+    found = [*exhibits(IR), *exhibits(PTX)]
+    names = {exhibit.name for exhibit in found}
+    alone = (path for path in sorted(HERE.glob(f"*.bad{TTGIR}")) if path.name.removesuffix(f".bad{TTGIR}") not in names)
+    return sorted([*found, *map(read_exhibit, alone)], key=lambda exhibit: exhibit.name)
 
 
 def read_exhibit(path: Path) -> Exhibit:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
-from examples.zoo.exhibits import ISSUE, PTX, ROOT, Exhibit, code
+from examples.zoo.exhibits import ISSUE, PTX, ROOT, TTGIR, Exhibit, code
 from examples.zoo.in_ttgir import NOT_IN_TTGIR
 from tileas_xdsl.tools.rendering import Source, finding_lines
 from tileas_xdsl.views.timeline.svg import timeline_svg
@@ -85,6 +85,8 @@ def in_ttgir(exhibit: Exhibit) -> str:
     """Links to the pair in Triton's words, or why there is none."""
     if exhibit.suffix == PTX:
         return "only PTX shows it"
+    if exhibit.suffix == TTGIR:
+        return "the page shows it"
     if exhibit.name in NOT_IN_TTGIR:
         return NOT_IN_TTGIR[exhibit.name]
     bad, good = (path.with_suffix(".ttgir").name for path in (exhibit.bad, exhibit.good))
@@ -137,8 +139,7 @@ With `--relaxed-proxy` this is a warning, and the verdict is `{report.verdict_li
 
 def in_time(exhibit: Exhibit) -> str:
     """The picture of a page and its command; where no violation shows in it, that is said."""
-    assert exhibit.finding is not None
-    call = " ".join(f"--arg {name}={value}" for name, value in exhibit.finding.arguments.items())
+    call = " ".join(f"--arg {name}={value}" for name, value in exhibit.arguments.items())
     command = " ".join(f"tileas timeline examples/zoo/{exhibit.bad.name} {call} -o picture.svg".split())
     calm = "" if exhibit.timeline.marks else "\n\nAt this pace all goes well."
     return f"""\

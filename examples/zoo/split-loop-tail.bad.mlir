@@ -4,8 +4,8 @@
 // level: nvgpu
 // between: nvgpu.device_async_copy, memref.load
 // mirrors: general: a loop that is split at a constant
-// happened: A loop is split at a constant. Its first half is tested with small sizes. Its second half turns for the
-//   first time when the size is above the constant, and no test gets there.
+// happened: A loop is split at a constant. Its first half is tested with small sizes. Its second half has its
+//   first iteration when the size is above the constant, and no test gets there.
 // wrong: The second half reads the tile before its copy is complete.
 // says: a wait that completes
 // fix: Wait in the second half as well.

@@ -5,7 +5,8 @@
 // between: nvvm.mbarrier.test.wait
 // mirrors: NVIDIA (PTX ISA, mbarrier.test_wait)
 // happened: An arrival returns a state, which stands for the phase it was in. PTX lets a test name a state of the same
-//   barrier only, of the current phase or of the one before. Two barriers that turn alike hide the mistake for a while.
+//   barrier only, of the current phase or of the one before. Two barriers whose phases change alike hide the mistake
+//   for a while.
 // wrong: The agent that fills the tile again tests the barrier of the way back for the state of the other barrier.
 // says: tests mbarrier 'empty' + 0 for a state that an arrival at mbarrier 'full' + 0 has given
 // fix: Name the state of the last arrival at the barrier that is tested.

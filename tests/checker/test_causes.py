@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from examples.zoo.exhibits import Exhibit, exhibits
+from examples.zoo.exhibits import Exhibit, all_exhibits
 from tests.support.ir import parse
 from tileas_xdsl.checker.witnesses.causes import CAUSES, cause_of, cause_with
 from tileas_xdsl.machine.core.violations import Party, Violation, ViolationKind
 
-EXHIBITS = exhibits()
+EXHIBITS = all_exhibits()
 
 
 def test_no_number_and_no_title_is_used_twice() -> None:

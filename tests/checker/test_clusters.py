@@ -21,6 +21,7 @@ from tests.support.corpora import corpus, sample
 from tests.support.ir import parse
 from tests.support.mlir import mlir_opt
 from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.running import ORDERS, run
 
@@ -311,19 +312,28 @@ ON_STACK = "%a = llvm.alloca %c4 x i32 : (i32) -> !llvm.ptr"
         ((MAPA, CAST, *SYNC, WAIT), "waits at a barrier in another block"),
         ((MAPA, CAST, *SYNC, INIT.format("q")), "makes a barrier in another block"),
         ((MAPA, CAST, *SYNC, "nvvm.mbarrier.inval %q : !llvm.ptr<3>"), "invalidates a barrier in another block"),
-        ((MAPA.replace("%c1", "%c5"),), "names block 5 of a cluster of 4"),
         ((MAPA, INIT.format("s"), *SYNC, SIXTEEN, COPY.format("")), "copies to block 1 and tells a barrier of block"),
         ((MAPA, INIT.format("s"), MASK.format(0), SIXTEEN, COPY.format(MASKED)), "names no block in its mask"),
-        (
-            (MAPA, INIT.format("s"), "nvvm.fence.mbarrier.init", *SYNC, MASK.format(32), SIXTEEN, COPY.format(MASKED)),
-            "names block 5 of a cluster of 4",
-        ),
         ((ON_STACK, "%m = nvvm.mapa %a, %c1 : !llvm.ptr -> !llvm.ptr"), "an argument of the kernel or a global names"),
     ],
 )
 def test_what_blocks_may_not_do_to_each_other_is_refused(lines: tuple[str, ...], reason: str) -> None:
     with pytest.raises(UnsupportedError, match=reason):
         check(parse(kernel(*lines, attributes=FOUR)))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (MAPA.replace("%c1", "%c5"),),
+        (MAPA, INIT.format("s"), "nvvm.fence.mbarrier.init", *SYNC, MASK.format(32), SIXTEEN, COPY.format(MASKED)),
+    ],
+)
+def test_a_block_that_the_cluster_does_not_have_is_a_fault(lines: tuple[str, ...]) -> None:
+    report = check(parse(kernel(*lines, attributes=FOUR)))
+    assert report.verdict is Verdict.VIOLATION
+    assert "fault: malformed" in str(report)
+    assert "names block 5 of a cluster of 4" in str(report)
 
 
 def test_clusters_are_not_larger_than_they_can_be() -> None:

@@ -39,7 +39,7 @@ class OriginKind(Enum):
 
 
 @dataclass(frozen=True)
-class Origin:
+class ValueOrigin:
     """`result` is the value made, `distance` the number of iterations from there to the use; both only for MADE."""
 
     kind: OriginKind
@@ -84,15 +84,15 @@ class LoopValues:
         used = (operand for inner in op.walk() for operand in inner.operands)
         return tuple(dict.fromkeys(operand for operand in used if self.is_own(operand)))
 
-    def origin_of(self, value: SSAValue) -> Origin:
+    def origin_of(self, value: SSAValue) -> ValueOrigin:
         """The origin of one of the loop's own values."""
         if isinstance(value, OpResult):
-            return Origin(OriginKind.MADE, value)
+            return ValueOrigin(OriginKind.MADE, value)
         return self._origins[value]
 
-    def _find_origins(self) -> dict[SSAValue, Origin]:
+    def _find_origins(self) -> dict[SSAValue, ValueOrigin]:
         """The origins of the arguments. Linear: every chain of arguments is walked once."""
-        origins: dict[SSAValue, Origin] = {self.block.args[0]: Origin(OriginKind.INDUCTION)}
+        origins: dict[SSAValue, ValueOrigin] = {self.block.args[0]: ValueOrigin(OriginKind.INDUCTION)}
         for argument in self.carried:
             chain: dict[BlockArgument, None] = {}
             value: SSAValue = argument
@@ -104,19 +104,19 @@ class LoopValues:
             origin = self._end_of_chain(value, chain, origins)
             for link in reversed(chain):
                 if self.next_value(link) is link:
-                    origin = Origin(OriginKind.CONSTANT)
+                    origin = ValueOrigin(OriginKind.CONSTANT)
                 elif origin.kind is OriginKind.MADE:
-                    origin = Origin(OriginKind.MADE, origin.result, origin.distance + 1)
+                    origin = ValueOrigin(OriginKind.MADE, origin.result, origin.distance + 1)
                 else:
-                    origin = Origin(OriginKind.ROTATING)
+                    origin = ValueOrigin(OriginKind.ROTATING)
                 origins[link] = origin
         return origins
 
     def _end_of_chain(
-        self, value: SSAValue, chain: dict[BlockArgument, None], origins: dict[SSAValue, Origin]
-    ) -> Origin:
+        self, value: SSAValue, chain: dict[BlockArgument, None], origins: dict[SSAValue, ValueOrigin]
+    ) -> ValueOrigin:
         if value in origins:
             return origins[value]
         if isinstance(value, OpResult) and value.op.parent is self.block:
-            return Origin(OriginKind.MADE, value)
-        return Origin(OriginKind.ROTATING)
+            return ValueOrigin(OriginKind.MADE, value)
+        return ValueOrigin(OriginKind.ROTATING)

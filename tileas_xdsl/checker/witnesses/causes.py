@@ -159,7 +159,7 @@ CAUSES: tuple[Cause, ...] = (
         8,
         "a tile is read before the load that signals a barrier is complete",
         RACE,
-        ("missing-operand-wait",),
+        ("missing-operand-wait", "half-of-a-pair", "load-above-the-wait"),
         says="^read after write",
         first=LOADS,
     ),
@@ -198,7 +198,7 @@ CAUSES: tuple[Cause, ...] = (
         13,
         "an operand of a product changes, or its result is read, before the product is over",
         RACE,
-        ("copy-over-an-operand", "columns-given-back"),
+        ("copy-over-an-operand", "columns-given-back", "operands-given-back-early", "weights-over-scores"),
         first=PRODUCTS,
     ),
     Cause(
@@ -228,7 +228,13 @@ CAUSES: tuple[Cause, ...] = (
         18,
         "threads of a block exchange data with no barrier between",
         RACE,
-        ("cleared-by-one-thread", "scratch-of-the-block", "address-of-columns", "handed-back-unread"),
+        (
+            "cleared-by-one-thread",
+            "scratch-of-the-block",
+            "scratch-of-two-reductions",
+            "address-of-columns",
+            "handed-back-unread",
+        ),
         says=r"(of|with) (warp|thread) \d",
     ),
     Cause(
@@ -303,7 +309,7 @@ CAUSES: tuple[Cause, ...] = (
         31,
         "a barrier runs ahead of an agent that waits for it",
         PHASE,
-        ("leader-arrives-early", "phase-skew", "ring-parity-on-one-barrier"),
+        ("leader-arrives-early", "phase-skew", "rendezvous-ahead", "ring-parity-on-one-barrier"),
         says="ahead of a waiting agent",
     ),
     Cause(32, "more arrive at a barrier than it counts", PHASE, says="more arrivals at|more threads meet"),
@@ -334,14 +340,14 @@ CAUSES: tuple[Cause, ...] = (
         38,
         "a generic write is not fenced before an asynchronous read",
         FENCE,
-        ("cp-async-then-tma-store", "quantize-then-tma"),
+        ("cp-async-then-tma-store", "operand-not-fenced", "quantize-then-tma"),
         says="^generic write, then asynchronous",
     ),
     Cause(
         39,
         "a generic read is not fenced before an asynchronous write",
         FENCE,
-        ("read-then-refilled", "refill-without-fence"),
+        ("read-then-refilled", "refill-without-fence", "response-overwritten"),
         says="^generic read, then asynchronous",
     ),
     Cause(40, "a tensor map is written and used without proxy fences", FENCE, says="as a tensor map"),
@@ -362,7 +368,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         48, "another block of the cluster is not there yet", ABSENT, ("peer-not-there-yet",), says="not be there yet"
     ),
-    Cause(49, "another block of the cluster may have ended", ABSENT, ("peer-has-left",)),
+    Cause(49, "another block of the cluster may have ended", ABSENT, ("peer-has-left", "producer-tail")),
     Cause(50, "two pipelines share storage that is in use", SLOT, says="the storage of"),
     Cause(51, "more values are live than a pipeline has slots", SLOT, ("live-slots",)),
     Cause(
@@ -383,6 +389,13 @@ CAUSES: tuple[Cause, ...] = (
         MALFORMED,
         ("state-of-another-barrier",),
         says="a state that",
+    ),
+    Cause(
+        59,
+        "an op names a block that the cluster does not have",
+        MALFORMED,
+        ("mask-beyond-the-cluster",),
+        says="^an op.*; a rank from 0",
     ),
     Cause(57, "an op is used against its rules", MALFORMED),
 )

@@ -17,9 +17,10 @@ regions. The generic form remains what MLIR reads; both forms parse, and each pr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import ClassVar, Literal, Protocol, Self, cast
 
-from xdsl.dialects.builtin import DenseArrayBase, i32
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, i32
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -122,7 +123,7 @@ class TileOp(IRDLOperation):
         properties = {name: value for name, value in entries.items() if name in declared}
         discardable = {name: value for name, value in entries.items() if name not in declared}
         if _sizes_segments(cls):
-            properties[SEGMENTS] = DenseArrayBase.from_list(i32, [len(group) for group in groups])
+            properties[SEGMENTS] = _segments(tuple(map(len, groups)))
         return cls.create(
             operands=operands,
             result_types=signature.outputs.data,
@@ -130,6 +131,11 @@ class TileOp(IRDLOperation):
             attributes=discardable,
             regions=regions,
         )
+
+
+@cache
+def _segments(sizes: tuple[int, ...]) -> DenseArrayBase[IntegerType]:
+    return DenseArrayBase.from_list(i32, sizes)
 
 
 def _sizes_segments(op_type: type[IRDLOperation]) -> bool:
@@ -144,6 +150,8 @@ def _operand_groups(op: TileOp) -> list[tuple[str, Sequence[SSAValue], bool]]:
     """The operands by definition: field name, values, and whether the definition stands for exactly one."""
     groups: list[tuple[str, Sequence[SSAValue], bool]] = []
     definitions = op.get_irdl_definition().operands
+    if not any(_is_group(definition) for _, definition in definitions):
+        return [(name, (value,), True) for (name, _), value in zip(definitions, op.operands, strict=True)]
     lone_group = sum(_is_group(definition) for _, definition in definitions) == 1
     for name, definition in definitions:
         field = getattr(op, name)

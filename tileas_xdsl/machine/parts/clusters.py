@@ -31,11 +31,25 @@ from tileas_xdsl.machine.core.threads.clusters import (
     existence,
     is_in_another_block,
 )
-from tileas_xdsl.machine.core.violations import MistakeError, Misuse, Party, UnsupportedError, Violation, ViolationKind
+from tileas_xdsl.machine.core.violations import (
+    Effect,
+    MistakeError,
+    Misuse,
+    Party,
+    UnsupportedError,
+    Violation,
+    ViolationKind,
+)
 from tileas_xdsl.machine.parts.placed_barriers import MADE, ClusterArrival
 from tileas_xdsl.machine.tiles.pointers import Pointer
 
 # Places ---------------------------------------------------------------------------------------------------------------
+
+
+class NoSuchBlockError(MistakeError):
+    """An op names a block that the cluster does not have."""
+
+    leads_to = Effect.FAULT
 
 
 def block_of(agent: Agent, op: Operation) -> BlockOfCluster:
@@ -49,11 +63,13 @@ def place_in_block(agent: Agent, op: Operation, place: Pointer, rank: int) -> Po
     """
     Where block `rank` of the cluster has what lies at `place`.
 
-    Raises `UnsupportedError` where there is no such block, and for memory that other blocks do not find.
+    Raises `NoSuchBlockError` where there is no such block, and `UnsupportedError` for memory that other blocks do not
+    find.
     """
     block = block_of(agent, op)
     if not 0 <= rank < block.count:
-        raise UnsupportedError(op, f"names block {rank} of a cluster of {block.count}: they are 0 to {block.count - 1}")
+        rule = f'a rank from 0 to {block.count - 1} (PTX ISA, "Cluster of Cooperative Thread Arrays")'
+        raise NoSuchBlockError(op, f"names block {rank} of a cluster of {block.count}; {rule}")
     base = agent.shared(ClusterMemory).of_block(place.base, rank)
     if base is None:
         raise UnsupportedError(
