@@ -20,9 +20,23 @@ loaded when one of these is used.
 
 from __future__ import annotations
 
-from tileas_xdsl.triton.host.tensors import tensor
-from tileas_xdsl.triton.kernel_report import KernelReport
-from tileas_xdsl.triton.kernels import check
-from tileas_xdsl.triton.launches import Launches, NotSafeError, checked, checking
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tileas_xdsl.triton.host.tensors import tensor
+    from tileas_xdsl.triton.kernel_report import KernelReport
+    from tileas_xdsl.triton.kernels import check
+    from tileas_xdsl.triton.launches import Launches, NotSafeError, checked, checking
 
 __all__ = ["KernelReport", "Launches", "NotSafeError", "check", "checked", "checking", "tensor"]
+
+
+def __getattr__(name: str) -> Any:
+    """What `tileas_xdsl.triton.NAME` is; called for names that are not there yet: the checker is not always needed."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from tileas_xdsl.triton import kernel_report, kernels, launches
+    from tileas_xdsl.triton.host import tensors
+
+    homes = {"KernelReport": kernel_report, "check": kernels, "tensor": tensors}
+    return getattr(homes.get(name, launches), name)

@@ -23,7 +23,6 @@ from unittest.mock import patch
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.python.executing import execute, quietly
 from tileas_xdsl.triton.host.anything import standing_in
-from tileas_xdsl.triton.host.torch import torch_for
 
 ALIGNED = 16
 """Elements of which extents and strides of arrays are promised to be multiples."""
@@ -75,6 +74,8 @@ def launches_of(file: str, elements: Mapping[str, str]) -> Launches:
 
     Raises `InputError` for a file that cannot be compiled, and `OSError` where it cannot be read.
     """
+    from tileas_xdsl.triton.host.torch import torch_for
+
     found = Launches()
     words = {name: word for word, name in elements.items()}
     with standing_in(torch_for(HOPPER)), quietly(), _caught(found, words):
