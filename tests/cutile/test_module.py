@@ -114,7 +114,7 @@ def scaled(X: Array, Y: Array, by: float, n: ct.Constant[int] = 16):
 if __name__ == "__main__":
     x = np.zeros(64, np.float32)
     found = tune.exhaustive_search(
-        [16, 32], None, lambda n: (64 // n,), scaled, lambda n: (x, x, 2.0, n), lambda n: {"occupancy": n // 16}
+        [16, 32], None, lambda n: (64 // n,), scaled, lambda n: (x, x, 2.0, n), lambda n: {"num_ctas": n // 16}
     )
     ct.launch(None, (64 // found.best.config,), scaled, (x, x, 3.0, found.best.config))
     ct.launch(None, (8,), scaled, (x, x, 3.0, 8))
@@ -172,4 +172,4 @@ def test_launches_of_one_kernel_are_those_of_searches_too(annotated: str, capsys
     assert main(["check", f"{annotated}:scaled", "--launches", "--no-advice"]) == 0
     told = capsys.readouterr()
     assert [told.out.count(f"scaled(f32:?, f32:?, f32, {n})") for n in (16, 32, 8)] == [1, 1, 1]
-    assert "the hint occupancy = 2 is ignored" in told.err
+    assert "the hint num_cta_in_cga = 2 is ignored: one CTA computes the tiles of a block" in told.err

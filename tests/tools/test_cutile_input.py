@@ -113,7 +113,7 @@ import torch
 C = ct.Constant[int]
 
 
-@ct.kernel(occupancy=2)
+@ct.kernel(num_ctas=2, occupancy=2)
 def double(X, Y, n: C):
     ct.store(Y, index=(ct.bid(0),), tile=ct.load(X, index=(ct.bid(0),), shape=(n,)) * 2)
 
@@ -166,7 +166,24 @@ def test_a_kernel_of_a_factory_is_made(kernel: str, script: str, tmp_path: Path)
 
 def test_hints_that_are_ignored_are_named(script: str, capsys: Output) -> None:
     assert main(["check", f"{script}:double", "--no-advice"]) == 0
-    assert "the hint occupancy = 2 is ignored: registers follow from the schedule" in capsys.readouterr().err
+    assert "the hint num_cta_in_cga = 2 is ignored: one CTA computes the tiles of a block" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("occupancy", "said"),
+    [
+        (2, "as its hints say, 4 warps compute and 2 blocks share a multiprocessor"),
+        (32, "its hints are ignored: 4 warps of 32 blocks leave 16 registers a thread"),
+    ],
+)
+def test_hints_decide_unless_a_pass_refuses_them(occupancy: int, said: str, tmp_path: Path, capsys: Output) -> None:
+    file, out = tmp_path / "kernel.py", str(tmp_path / "f.ll")
+    file.write_text(SCRIPT.replace("occupancy=2", f"occupancy={occupancy}"))
+    command = ["compile", f"{file}:double", "--target", "sm_80", "--no-check", "-o", out]
+    assert main(command) == 0
+    assert said in capsys.readouterr().out
+    assert main([*command, "--blocks", "1"]) == 0
+    assert "its hints" not in capsys.readouterr().out
 
 
 def test_a_script_that_launches_nothing_says_so(tmp_path: Path, capsys: Output) -> None:

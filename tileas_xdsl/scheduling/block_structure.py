@@ -53,6 +53,12 @@ class Structure:
     persistent: bool
     blocks: int = 1
 
+    @property
+    def asked(self) -> str:
+        """What is asked for, in words."""
+        many = f" and {self.blocks} blocks share a multiprocessor" if self.blocks > 1 else ""
+        return f"{self.num_warps} warps compute{many}"
+
     def __str__(self) -> str:
         if self.blocks > 1:
             return f"{self.blocks} blocks share a multiprocessor, since products wait for what is computed between them"

@@ -42,6 +42,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import PassFailedException, VerifyException
 
 from tileas_xdsl.diagnostics import Diagnostic, location_of, recorded_diagnostics
+from tileas_xdsl.dialects.cuda_tile.structure import hints_of
 from tileas_xdsl.dialects.nv_tileaa.attributes import ComputeCapabilityAttr, compute_capability_of
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import CreatePipelineOp
@@ -50,6 +51,7 @@ from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
 from tileas_xdsl.pipelines import Strategy, TileIRPass
 from tileas_xdsl.scheduling.block_structure import Structure, structure_of
 from tileas_xdsl.targets.chips import capability_of
+from tileas_xdsl.targets.warps import REGISTERS, WARP, WORKING_REGISTERS
 from tileas_xdsl.tools import machine_code
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.inputs import STDIN, full_context, parse_module, read_text
@@ -67,6 +69,8 @@ if TYPE_CHECKING:
 OF_THE_DRIVER = ("num_warps", "num_ctas", "opt_level", "v2_opt_level", "index_bitwidth", "enable_random_delay")
 """Options of TileAS' driver that are no options of ours; `TileIRPass` has their help, and says which have an effect."""
 
+HINTED = {"num_worker_warps_per_cta": "num_warps", "occupancy": "blocks"}
+"""Hint of an entry of Tile IR -> the option that it decides where nobody asks for it."""
 SCHEDULED = "tileas-generate-schedule"
 TARGET = ComputeCapabilityAttr.name
 """The attribute of a module that says what it is compiled for."""
@@ -221,6 +225,8 @@ class Options:
     enable_random_delay: bool = False
     remarks: bool = False
     """Whether passes remark on what they leave."""
+    hinted: tuple[tuple[str, int | None], ...] = ()
+    """The options that hints of the program decide, and what they are without: a pass may refuse what hints ask for."""
 
     @property
     def structure(self) -> Structure:
@@ -233,7 +239,31 @@ class Options:
         return {name: value for name, value in asked.items() if value is not None}
 
     def for_module(self, module: ModuleOp) -> tuple[Options, list[str]]:
-        """These options, with what is chosen for machine code of `module` where they ask for nothing; and a line."""
+        """
+        These options, with what is chosen for machine code of `module` where they ask for nothing, by its hints first;
+        and a line for each choice.
+        """
+        chosen, lines = self._for_sums(module)
+        hints = {HINTED[hint]: number for hint, number in hints_of(module, self.target).items() if hint in HINTED}
+        wished = {option: number for option, number in hints.items() if option not in self._asked}
+        if not wished:
+            return chosen, lines
+        made = replace(chosen.structure, **wished)
+        if made == chosen.structure:
+            return chosen, lines
+        if (left := REGISTERS // (made.blocks * made.num_warps * WARP)) < WORKING_REGISTERS:
+            words = f"{made.num_warps} warps of {made.blocks} blocks leave {left} registers a thread"
+            return chosen, [*lines, f"its hints are ignored: {words}"]
+        before = tuple((option, getattr(chosen, option)) for option in wished)
+        return replace(chosen, **wished, hinted=before), [f"as its hints say, {made.asked}"]
+
+    @property
+    def without_hints(self) -> Options:
+        """What would be chosen if the program had no hints."""
+        return replace(self, **dict(self.hinted), hinted=())
+
+    def _for_sums(self, module: ModuleOp) -> tuple[Options, list[str]]:
+        """The same without hints."""
         others = (self.strategy, self.sub_tiles, self.dynamic_persistent, self.num_ctas)
         is_free = others == ("warp-specialize", 1, False, 1) and self._asked.keys() <= {"persistent"}
         found = structure_of(module, self.target) if is_free else None
@@ -306,8 +336,29 @@ def lowered(
 ) -> Lowered:
     """
     Run the passes on `module`, in place: down to `llvm` where machine code of a kind is wanted, else to agents. `keep`
-    is handed the module behind each pass. Raises `InputError` where a pass refuses.
+    is handed the module behind each pass. What hints decide is left where a pass refuses it, and a line says so. Raises
+    `InputError` where a pass refuses.
     """
+    if not options.hinted:
+        return _lowered(module, options, wanted, is_judged, keep)
+    before = module.clone()
+    try:
+        return _lowered(module, options, wanted, is_judged, keep)
+    except InputError as error:
+        module.detach_region(module.body)
+        module.add_region(before.detach_region(before.body))
+        done = _lowered(module, options.without_hints, wanted, is_judged, keep)
+        done.decisions.insert(0, f"its hints are ignored: {error.messages[0].splitlines()[0]}")
+        return done
+
+
+def _lowered(
+    module: ModuleOp,
+    options: Options,
+    wanted: str | None,
+    is_judged: bool,
+    keep: Callable[[ModulePass, ModuleOp], None] | None,
+) -> Lowered:
     driver = options.driver(to_threads=wanted is not None)
     say_target(module, options.target)
     steps = driver.steps() if wanted is None else machine_code.steps(driver, module, options.threads)

@@ -151,6 +151,16 @@ class HintsAttr(ParametrizedAttribute):
 
     targets: DictionaryAttr
 
+    def for_target(self, target: str) -> dict[str, int]:
+        """The numbers that are wished for a chip (`sm_90a`): its own, and `default` ones where it has none."""
+        found: dict[str, int] = {}
+        for key in ("default", target.rstrip("af")):
+            wishes = self.targets.data.get(key)
+            for name, value in wishes.data.items() if isinstance(wishes, DictionaryAttr) else ():
+                if isinstance(value, IntegerAttr):
+                    found[name] = value.value.data
+        return found
+
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         entries = parser.parse_comma_separated_list(parser.Delimiter.ANGLE, lambda: _parse_target(parser))

@@ -35,11 +35,18 @@ from tileas_xdsl.dialects.cuda_tile.custom import with_terminator
 from tileas_xdsl.dialects.cuda_tile.debug import verify_scopes, verify_without_scope
 from tileas_xdsl.dialects.cuda_tile.enumerations import VisibilityAttr
 from tileas_xdsl.dialects.cuda_tile.types import TileType, parse_type, short
-from tileas_xdsl.interfaces import FunctionOpInterface
+from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
 
 PREFIX = "cuda_tile."
 HINTS = "tile_ir.hints"
 """The attribute of a function that an entry has become, with the hints of the entry."""
+
+
+def hints_of(module: Operation, target: str) -> dict[str, int]:
+    """The hints for a chip of the entry that the only function of `module` was."""
+    functions = list(functions_in(module))
+    hints = functions[0].attributes.get(HINTS) if len(functions) == 1 else None
+    return hints.for_target(target) if isinstance(hints, HintsAttr) else {}
 
 
 class InnerPrinter(Printer):

@@ -401,9 +401,7 @@ def _array_type(pointer: Attribute, rank: int) -> MemRefType[Attribute]:
 # Hints ----------------------------------------------------------------------------------------------------------------
 
 IGNORED = {
-    "num_cta_in_cga": "blocks are not put into clusters",
-    "occupancy": "registers follow from the schedule",
-    "num_worker_warps_per_cta": "the number of warps follows from the tiles; --num-warps asks for another one",
+    "num_cta_in_cga": "one CTA computes the tiles of a block; --num-ctas lets blocks form a cluster",
     "latency": "distances of loads follow from the schedule",
     "allow_tma": "the target decides, and what stores of the kernel allow",
 }
