@@ -11,7 +11,7 @@ ARGUMENTS = (
     "%e: i8, %q: vector<4xi32>, %r: vector<8xi32>, %u: !llvm.struct<(f32, f32, f32, f32)>, "
     "%w: !llvm.struct<(i32, i32, i32, i32)>, %x: !llvm.struct<(i32, i32)>, "
     "%y: !llvm.struct<(vector<2xf16>, vector<2xf16>)>, %z: !llvm.struct<(f16, f16)>, "
-    "%n: !llvm.struct<(f32, f32, f32, i32)>, %pair: vector<2xf16>"
+    "%n: !llvm.struct<(f32, f32, f32, i32)>, %pair: vector<2xf16>, %double: f64"
 )
 """Numbers, masks of lanes and accumulators."""
 
@@ -27,6 +27,7 @@ nvvm.stmatrix %s, %i, %j, %k, %i {eltType = #nvvm.ld_st_matrix_elt_type<b16>, la
 %0 = nvvm.mma.sync A[%i, %i]  B[%i]  C[%f, %f, %f, %f]  {layoutA = #nvvm.mma_layout<row>, layoutB = #nvvm.mma_layout<col>, multiplicandAPtxType = #nvvm.mma_type<tf32>, multiplicandBPtxType = #nvvm.mma_type<tf32>, shape = #nvvm.shape<m = 16, n = 8, k = 4>} : (i32, i32, f32) -> !llvm.struct<(f32, f32, f32, f32)>
 %0 = nvvm.mma.sync A[%i, %i, %i, %i]  B[%i, %i]  C[%i, %i, %i, %i]  {intOverflowBehavior = #nvvm.mma_int_overflow<satfinite>, layoutA = #nvvm.mma_layout<row>, layoutB = #nvvm.mma_layout<col>, multiplicandAPtxType = #nvvm.mma_type<s8>, multiplicandBPtxType = #nvvm.mma_type<u8>, shape = #nvvm.shape<m = 16, n = 8, k = 32>} : (i32, i32, i32) -> !llvm.struct<(i32, i32, i32, i32)>
 %0 = nvvm.mma.sync A[%i, %i]  B[%i]  C[%i, %i, %i, %i]  {intOverflowBehavior = #nvvm.mma_int_overflow<wrapped>, layoutA = #nvvm.mma_layout<row>, layoutB = #nvvm.mma_layout<col>, multiplicandAPtxType = #nvvm.mma_type<s8>, multiplicandBPtxType = #nvvm.mma_type<s8>, shape = #nvvm.shape<m = 16, n = 8, k = 16>} : (i32, i32, i32) -> !llvm.struct<(i32, i32, i32, i32)>
+%0 = nvvm.mma.sync A[%double]  B[%double]  C[%double, %double]  {layoutA = #nvvm.mma_layout<row>, layoutB = #nvvm.mma_layout<col>, shape = #nvvm.shape<m = 8, n = 8, k = 4>} : (f64, f64, f64) -> !llvm.struct<(f64, f64)>
 """
 """Matrices of a warp."""
 
@@ -229,6 +230,12 @@ REFUSALS = {
     ),
     "%0 = nvvm.mma.sync A[%pair, %pair] B[%pair] C[%f, %f, %f, %f] {layoutA = #nvvm.mma_layout<row>, layoutB = #nvvm.mma_layout<col>, shape = #nvvm.shape<m = 16, n = 16, k = 8>} : (vector<2xf16>, vector<2xf16>, f32) -> !llvm.struct<(f32, f32, f32, f32)>": (
         "'nvvm.mma.sync' op unimplemented variant for MMA shape <16, 16, 8>"
+    ),
+    "%0 = nvvm.mma.sync A[%double] B[%double] C[%double, %double] {layoutA = #nvvm.mma_layout<row>, layoutB = #nvvm.mma_layout<col>, shape = #nvvm.shape<m = 8, n = 8, k = 8>} : (f64, f64, f64) -> !llvm.struct<(f64, f64)>": (
+        "'nvvm.mma.sync' op unimplemented variant for MMA shape <8, 8, 8>"
+    ),
+    "%0 = nvvm.mma.sync A[%double] B[%double] C[%double] {layoutA = #nvvm.mma_layout<row>, layoutB = #nvvm.mma_layout<col>, shape = #nvvm.shape<m = 8, n = 8, k = 4>} : (f64, f64, f64) -> !llvm.struct<(f64)>": (
+        "'nvvm.mma.sync' op Could not match types for the C operands; expected one of 2xf64 but got f64"
     ),
     "%0 = nvvm.mma.sync A[%pair] B[%pair] C[%f, %f, %f, %f] {layoutA = #nvvm.mma_layout<row>, layoutB = #nvvm.mma_layout<col>, shape = #nvvm.shape<m = 16, n = 8, k = 8>} : (vector<2xf16>, vector<2xf16>, f32) -> !llvm.struct<(f32, f32, f32, f32)>": (
         "'nvvm.mma.sync' op Could not match types for the A operands; expected one of 2xvector<2xf16> but got vector<2xf16>"

@@ -85,6 +85,17 @@ def test_mma_sync(k: int, operand: str, bits: int, count: int, place: Place):
             assert found.at(register=i, lane=lane) == place(lane, i)
 
 
+@pytest.mark.parametrize("lane", range(32))
+def test_mma_sync_of_f64(lane: int):
+    """m8n8k4: one element of A and of B a lane, and two of a row of C."""
+    shape = MmaShape(8, 8, 4)
+    a, b, c = (atom(shape, operand, 64) for operand in ("a", "b", "acc"))
+    assert [each.input_size("register") for each in (a, b, c)] == [1, 1, 2]
+    assert a.at(lane=lane) == (lane >> 2, lane % 4)
+    assert b.at(lane=lane) == (lane % 4, lane >> 2)
+    assert [c.at(register=i, lane=lane) for i in (0, 1)] == [(lane >> 2, lane % 4 * 2 + i) for i in (0, 1)]
+
+
 @pytest.mark.parametrize("n", [8, 16, 32, 64, 128, 256])
 def test_wgmma_accumulator(n: int):
     """
@@ -160,7 +171,10 @@ def test_warp_groups_stand_along_m():
         (MmaShape(32, 8, 16), "a", 16, "M is 16"),
         (MmaShape(64, 64, 16), "b", 16, "B of wgmma is read from shared memory"),
         (MmaShape(16, 8, 16), "c", 16, "'c' is none of the operands a, b, acc"),
-        (MmaShape(16, 8, 16), "a", 64, "have at most 32 bits"),
+        (MmaShape(16, 8, 16), "a", 128, "have at most 64 bits"),
+        (MmaShape(16, 8, 16), "a", 64, "m16n8k16 is no instruction for elements of 64 bits: m8n8k4 is that of 64"),
+        (MmaShape(8, 8, 4), "b", 32, "m8n8k4 is no instruction for elements of 32 bits: m8n8k4 is that of 64"),
+        (MmaShape(8, 8, 8), "a", 64, "m8n8k8 is no instruction: M is 16"),
         (MmaShape(16, 8, 16), "a", 6, "the width of an element in bits is 6"),
     ],
 )

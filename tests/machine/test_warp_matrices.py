@@ -121,6 +121,37 @@ def test_products(a: str, b: str, steps: int) -> None:
     assert check(parse(text)).verdict_line == "safe for every trip count"
 
 
+PRODUCT_OF_F64 = """func.func @f(%a: memref<8x4xf64>, %b: memref<4x8xf64>, %c: memref<8x8xf64>) attributes {nvvm.reqntid = array<i32: 32>} {
+  %lane = nvvm.read.ptx.sreg.laneid : i32
+  %t = arith.index_cast %lane : i32 to index
+  %one = arith.constant 1 : index
+  %two = arith.constant 2 : index
+  %four = arith.constant 4 : index
+  %row = arith.divui %t, %four : index
+  %within = arith.remui %t, %four : index
+  %left = arith.muli %within, %two : index
+  %right = arith.addi %left, %one : index
+  %a0 = memref.load %a[%row, %within] : memref<8x4xf64>
+  %b0 = memref.load %b[%within, %row] : memref<4x8xf64>
+  %c0 = memref.load %c[%row, %left] : memref<8x8xf64>
+  %c1 = memref.load %c[%row, %right] : memref<8x8xf64>
+  %d = nvvm.mma.sync A[%a0] B[%b0] C[%c0, %c1] {layoutA = #nvvm.mma_layout<row>, layoutB = #nvvm.mma_layout<col>, shape = #nvvm.shape<m = 8, n = 8, k = 4>} : (f64, f64, f64) -> !llvm.struct<(f64, f64)>
+  %d0 = llvm.extractvalue %d[0] : !llvm.struct<(f64, f64)>
+  %d1 = llvm.extractvalue %d[1] : !llvm.struct<(f64, f64)>
+  memref.store %d0, %c[%row, %left] : memref<8x8xf64>
+  memref.store %d1, %c[%row, %right] : memref<8x8xf64>
+  func.return
+}"""
+
+
+def test_products_of_f64() -> None:
+    rng = np.random.default_rng(4)
+    a, b, c = (rng.standard_normal(shape) for shape in ((8, 4), (4, 8), (8, 8)))
+    found = run(parse(PRODUCT_OF_F64), "f", {"a": a, "b": b, "c": c}).arrays["c"]
+    assert np.allclose(found, c + a @ b, rtol=1e-14, atol=1e-14)
+    assert check(parse(PRODUCT_OF_F64)).verdict_line == "safe for every trip count"
+
+
 @pytest.mark.parametrize(("word", "expected"), [("satfinite", 2**31 - 1), ("wrapped", -(2**31) + 32 * 127 * 127 - 1)])
 def test_sums_that_are_too_large(word: str, expected: int) -> None:
     overflow = f"intOverflowBehavior = #nvvm.mma_int_overflow<{word}>, "

@@ -12,13 +12,13 @@ from enum import Enum, auto
 from tileas_xdsl.layouts.distributed import WARP_SIZE
 from tileas_xdsl.layouts.errors import exponent
 from tileas_xdsl.layouts.forms import Blocked, DataPath, LayoutForm, LinearBases, Mma, Swizzled
-from tileas_xdsl.layouts.fragments import TENSOR_ROWS, WGMMA_MAX_N, MmaShape
+from tileas_xdsl.layouts.fragments import F64_SHAPE, TENSOR_ROWS, WGMMA_MAX_N, WIDEST_BITS, MmaShape
 from tileas_xdsl.layouts.memory import OFFSET
 from tileas_xdsl.layouts.tensor_memory import COLUMNS
 
 VECTOR_BITS = 128
-OPERAND_BITS = (4, 8, 16, 32)
-"""The widths of elements that the tensor core multiplies; 32 bits are tf32."""
+OPERAND_BITS = (4, 8, 16, 32, 64)
+"""The widths of elements that the tensor core multiplies; 32 bits are tf32, 64 are f64, by `mma.sync` alone."""
 
 WARP_GROUP = 4
 LEAST_TENSOR_COLUMNS = 16
@@ -106,6 +106,8 @@ def of_product(
     """
     if element_bits not in OPERAND_BITS:
         return None
+    if element_bits == WIDEST_BITS:
+        return _of_warps(F64_SHAPE, m, n, k, warps)
     depth = 256 // element_bits
     rows = max(m, TENSOR_ROWS) if fills_rows and m >= LEAST_ROWS else m
     if best is Instructions.TCGEN05 and (acc := _in_tensor_memory(rows, n, k, depth, warps)) is not None:
@@ -114,10 +116,15 @@ def of_product(
     if grid is not None and n >= 8 and k >= depth:
         shape = MmaShape(GROUP_ROWS, min(n // grid[1], WGMMA_MAX_N), depth)
         return ProductForms(Mma(shape, "a", grid), None, Mma(shape, "acc", grid))
-    if m < 16 or n < 8 or k < depth:
+    return _of_warps(MmaShape(16, 8, depth), m, n, k, warps)
+
+
+def _of_warps(shape: MmaShape, m: int, n: int, k: int, warps: int) -> ProductForms | None:
+    """The fragments of a product by mma.sync: warps share the rows first, then the columns."""
+    if m < shape.m or n < shape.n or k < shape.k:
         return None
-    along_m = min(warps, m // 16)
-    shape, grid = MmaShape(16, 8, depth), (along_m, warps // along_m)
+    along_m = min(warps, m // shape.m)
+    grid = along_m, warps // along_m
     return ProductForms(Mma(shape, "a", grid), Mma(shape, "b", grid), Mma(shape, "acc", grid))
 
 

@@ -4,7 +4,8 @@ Fragments: who holds what of the operands of the tensor core's instructions, and
 All of them are made of one picture, the *core matrix* of 8 rows of 16 bytes: lane 4r + c of a warp holds bytes
 4c..4c+3 of row r, as one 32-bit register (PTX ISA, Matrix Fragments for mma.m16n8k16, and ldmatrix). An accumulator
 of 32 bits an element holds two elements there. A fragment is core matrices side by side, in an order that each
-instruction has of its own; larger tiles repeat it.
+instruction has of its own; larger tiles repeat it. Of f64 a lane holds one element where it holds a register of
+others, and of the accumulator two (PTX ISA, Matrix Fragments for mma.m8n8k4 with .f64).
 
 Names of dimensions: `dim0` and `dim1` are the rows and columns of the matrix as it stands in the product: M and K for
 A, K and N for B, M and N for the accumulator.
@@ -31,6 +32,7 @@ WGMMA_MAX_N = 256
 TENSOR_ROWS = 128
 """Of a sum in tensor memory: a lane for each."""
 REGISTER_BITS = 32
+WIDEST_BITS = 64
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class MmaShape:
 
     @property
     def is_wgmma(self) -> bool:
-        """Whether a warp group of four warps executes it and holds its sums: m64 is wgmma, m16 is mma.sync."""
+        """Whether a warp group of four warps executes it and holds its sums: m64 is wgmma, m16 and m8 are mma.sync."""
         return self.m == 64
 
     @property
@@ -58,6 +60,10 @@ class MmaShape:
     def is_of_groups(self) -> bool:
         """Whether groups of four warps hold its sums, and its B is read from shared memory."""
         return self.is_wgmma or self.is_tcgen05
+
+
+F64_SHAPE = MmaShape(8, 8, 4)
+"""The one of `mma.sync` whose elements are f64, and whose M is 8."""
 
 
 def _core(rows: str, columns: str, width: int) -> LinearLayout:
@@ -74,16 +80,19 @@ def _more(place: str, dimension: str, count: int) -> LinearLayout:
 
 
 def per_register(element_bits: int) -> int:
-    """How many elements of an operand share a 32-bit register. Raises `LayoutError` for wider elements than that."""
+    """
+    How many elements of an operand share a 32-bit register; 1 for f64, which has two. Raises `LayoutError` for wider
+    elements than that.
+    """
     exponent(element_bits, "the width of an element in bits")
-    if element_bits > REGISTER_BITS:
-        raise LayoutError(f"operands of the tensor core have at most {REGISTER_BITS} bits, not {element_bits}")
-    return REGISTER_BITS // element_bits
+    if element_bits > WIDEST_BITS:
+        raise LayoutError(f"operands of the tensor core have at most {WIDEST_BITS} bits, not {element_bits}")
+    return max(1, REGISTER_BITS // element_bits)
 
 
 def atom(shape: MmaShape, operand: str, element_bits: int) -> LinearLayout:
     """
-    The fragment of one warp for mma.sync m16n8kK, of one warp group for wgmma m64nNkK and tcgen05 m128nNkK.
+    The fragment of one warp for mma.sync m16n8kK and m8n8k4, of one warp group for wgmma m64nNkK and tcgen05 m128nNkK.
     `element_bits` counts for A and B. Raises `LayoutError` for an instruction that does not exist, or for an operand
     that is never in registers: B of wgmma, A and B of tcgen05.
     """
@@ -95,7 +104,7 @@ def atom(shape: MmaShape, operand: str, element_bits: int) -> LinearLayout:
 def _check(shape: MmaShape, operand: str, element_bits: int) -> None:
     if operand not in OPERANDS:
         raise LayoutError(f"'{operand}' is none of the operands {', '.join(OPERANDS)}")
-    if shape.m not in (16, 64, TENSOR_ROWS):
+    if shape.m not in (16, 64, TENSOR_ROWS) and shape != F64_SHAPE:
         raise LayoutError(f"{shape} is no instruction: M is 16 (mma.sync), 64 (wgmma) or {TENSOR_ROWS} (tcgen05)")
     if shape.m == 16 and shape.n != 8:
         raise LayoutError(f"{shape} is no instruction: mma.sync has N = 8")
@@ -114,6 +123,8 @@ def _check(shape: MmaShape, operand: str, element_bits: int) -> None:
 
 def _check_depth(shape: MmaShape, element_bits: int) -> None:
     """K is one or two core matrices of 16 bytes; wgmma's is always two (PTX ISA, wgmma.mma_async shapes)."""
+    if (shape == F64_SHAPE) != (element_bits == WIDEST_BITS):
+        raise LayoutError(f"{shape} is no instruction for elements of {element_bits} bits: {F64_SHAPE} is that of 64")
     core = 4 * per_register(element_bits)
     depths = (2 * core,) if shape.is_wgmma else (core, 2 * core)
     if shape.k not in depths:
@@ -121,10 +132,15 @@ def _check_depth(shape: MmaShape, element_bits: int) -> None:
         raise LayoutError(f"{shape} is no instruction for elements of {element_bits} bits: K is {allowed}")
 
 
+def _rows(shape: MmaShape) -> LinearLayout:
+    """The core matrices below each other that a warp holds: two of 8 rows, of m8 one."""
+    return _more(REGISTER, "dim0", 1 if shape == F64_SHAPE else 2)
+
+
 def _accumulator(shape: MmaShape) -> LinearLayout:
     if shape.is_tcgen05:
         return _more(REGISTER, "dim1", shape.n) * _more(LANE, "dim0", 32) * _more(WARP, "dim0", 4)
-    core = _core("dim0", "dim1", 2) * _more(REGISTER, "dim0", 2)
+    core = _core("dim0", "dim1", 2) * _rows(shape)
     across = core * _more(REGISTER, "dim1", shape.n // 8)
     return across * _more(WARP, "dim0", 4) if shape.is_wgmma else across
 
@@ -134,7 +150,7 @@ def _input(shape: MmaShape, operand: str, element_bits: int) -> LinearLayout:
     depth = shape.k // (4 * width)
     if operand == "b":
         return _core("dim1", "dim0", width) * _more(REGISTER, "dim0", depth)
-    deep = _core("dim0", "dim1", width) * _more(REGISTER, "dim0", 2) * _more(REGISTER, "dim1", depth)
+    deep = _core("dim0", "dim1", width) * _rows(shape) * _more(REGISTER, "dim1", depth)
     return deep * _more(WARP, "dim0", 4) if shape.is_wgmma else deep
 
 

@@ -6,16 +6,15 @@ which multiplies at once.
     %d = nvvm.mma.sync A[%a0, %a1, %a2, %a3]  B[%b0, %b1]  C[%c0, %c1, %c2, %c3]  {..} : (..) -> !llvm.struct<..>
 
 All lanes of the warp execute them together. Which element a lane holds is said by the fragments of the PTX ISA ("Matrix
-Fragments for mma.m16n8k16", "ldmatrix"). Of `mma.sync` the shapes with M = 16 are here, of the matrices that are moved
-those of 8 x 8 elements of 16 bits.
+Fragments for mma.m16n8k16", "ldmatrix"). Of `mma.sync` the shapes with M = 16 are here and m8n8k4 of f64, of the
+matrices that are moved those of 8 x 8 elements of 16 bits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
-from xdsl.dialects.builtin import DenseArrayBase, IntAttr, IntegerAttr, VectorType, f16, f32, i32
+from xdsl.dialects.builtin import DenseArrayBase, IntAttr, IntegerAttr, VectorType, f16, f32, f64, i32
 from xdsl.dialects.llvm import LLVMStructType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
@@ -169,13 +168,31 @@ DEPTHS: dict[MMAType, int] = {
 }
 """Element type -> columns of A in 16 bytes; K is that or twice that (PTX ISA, mma)."""
 INTEGERS = (MMAType.S8, MMAType.U8, MMAType.S4, MMAType.U4, MMAType.B1)
+F64_EXTENTS = (8, 8, 4)
+"""M, N and K of the products of f64; M of all others is 16, and N 8."""
+FLOAT_SUMS: list[list[Attribute]] = [[HALVES] * 2, [f32] * 4]
+SUMS: dict[MMAType, list[list[Attribute]]] = {
+    **{kind: [[i32] * 4] for kind in INTEGERS},
+    MMAType.F64: [[f64] * 2],
+}
+"""Element type -> the registers that C may have, where they are not those of floats."""
 PARTS = ("A", "B", "C")
+
+
+def _factors(kind: MMAType, k: int) -> tuple[list[list[Attribute]], list[list[Attribute]]]:
+    """The registers that A and B may have."""
+    if kind is MMAType.F64:
+        return [[f64]], [[f64]]
+    register, depth = HALVES if kind is MMAType.F16 else i32, k // DEPTHS[kind]
+    return [[register] * (2 * depth)], [[register] * depth]
 
 
 def inferred_type(register: Attribute, *, is_accumulator: bool) -> MMAType | None:
     """The element type that a register type says by itself; None where an attribute has to."""
     if register in (f16, HALVES):
         return MMAType.F16
+    if register == f64:
+        return MMAType.F64
     if register == f32 and is_accumulator:
         return MMAType.F32
     return MMAType.S32 if register == i32 and is_accumulator else None
@@ -184,7 +201,7 @@ def inferred_type(register: Attribute, *, is_accumulator: bool) -> MMAType | Non
 @irdl_op_definition
 class MmaSyncOp(EffectfulOp):
     """
-    D = A * B + C by a warp: A is 16 x K, B is K x 8, each lane holds its fragments.
+    D = A * B + C by a warp: A is 16 x K (of f64 8 x 4), B is K x 8, each lane holds its fragments.
 
     `%d = nvvm.mma.sync A[%a0, %a1, %a2, %a3]  B[%b0, %b1]  C[%c0, %c1, %c2, %c3]  {layoutA = #nvvm.mma_layout<row>,
     layoutB = #nvvm.mma_layout<col>, shape = #nvvm.shape<m = 16, n = 8, k = 16>} : (vector<2xf16>, vector<2xf16>, f32)
@@ -299,28 +316,27 @@ class MmaSyncOp(EffectfulOp):
         return self.shape.m.data, self.shape.n.data, self.shape.k.data
 
     def _wrong_shape(self) -> str | None:
-        m, n, k = self.extents
         kind = self.type_a.data
-        if kind not in DEPTHS:
+        if kind not in (*DEPTHS, MMAType.F64):
             return f"invalid shape or multiplicand type: {kind.value}"
-        if (m, n) != (16, 8) or k not in (DEPTHS[kind], 2 * DEPTHS[kind]):
+        shapes = [F64_EXTENTS] if kind is MMAType.F64 else [(16, 8, times * DEPTHS[kind]) for times in (1, 2)]
+        if self.extents not in shapes:
+            m, n, k = self.extents
             return f"unimplemented variant for MMA shape <{m}, {n}, {k}>"
         return None
 
     def _wrong_operands(self) -> str | None:
-        kind, k = self.type_a.data, self.shape.k.data
-        register = HALVES if kind is MMAType.F16 else i32
-        depth = k // DEPTHS[kind]
-        sums = [[i32] * 4] if kind in INTEGERS else [[HALVES] * 2, [f32] * 4]
-        wanted = {"A": [[register] * (2 * depth)], "B": [[register] * depth], "C": cast("list[list[Attribute]]", sums)}
-        for part, values in zip(PARTS, (self.a, self.b, self.c), strict=True):
+        kind = self.type_a.data
+        factors = _factors(kind, self.shape.k.data)
+        sums = SUMS.get(kind, FLOAT_SUMS)
+        for part, values, wanted in zip(PARTS, (self.a, self.b, self.c), (*factors, sums), strict=True):
             found = [value.type for value in values]
-            if found not in wanted[part]:
+            if found not in wanted:
                 given = ", ".join(map(str, found))
-                expected = " ".join(f"{len(types)}x{types[0]}" for types in wanted[part])
+                expected = " ".join(f"{len(types)}x{types[0]}" for types in wanted)
                 return f"Could not match types for the {part} operands; expected one of {expected} but got {given}"
-        results = [[HALVES] * 2, [f32] * 4] if kind is MMAType.F16 else [[i32] * 4] if kind in INTEGERS else [[f32] * 4]
-        if self.res.type not in [LLVMStructType.from_type_list(cast("list[Attribute]", types)) for types in results]:
+        results = sums if kind in (MMAType.F16, *SUMS) else [[f32] * 4]
+        if self.res.type not in [LLVMStructType.from_type_list(types) for types in results]:
             return f"Could not match allowed types for the result; got {self.res.type}"
         if self.res.type != LLVMStructType.from_type_list([value.type for value in self.c]):
             return "ctype does not match dtype"

@@ -190,7 +190,7 @@ def _stmatrix(agent: Agent, op: StMatrixOp, pointer: Any, *sources: Any) -> None
 
 # Multiplying ----------------------------------------------------------------------------------------------------------
 
-MULTIPLIED = (MMAType.TF32, MMAType.BF16, MMAType.F16, MMAType.S8, MMAType.U8)
+MULTIPLIED = (MMAType.TF32, MMAType.BF16, MMAType.F16, MMAType.F64, MMAType.S8, MMAType.U8)
 """Element types of A and B that have numbers here."""
 
 
@@ -203,6 +203,7 @@ def _numbers_of(kind: MMAType) -> np.dtype[Any]:
     known: dict[MMAType, Any] = {
         MMAType.TF32: np.float32,
         MMAType.F16: np.float16,
+        MMAType.F64: np.float64,
         MMAType.S8: np.int8,
         MMAType.U8: np.uint8,
     }
@@ -241,8 +242,9 @@ def _sum(op: MmaSyncOp, a: Any, b: Any, c: Any) -> Any:
         if op.overflow is not None and op.overflow.data is MMAIntOverflow.SATFINITE:
             return np.clip(total, -(1 << 31), (1 << 31) - 1)
         return total
+    wide = np.promote_types(c.dtype, np.float32)
     with np.errstate(all="ignore"):
-        return (np.matmul(a.astype(np.float32), b.astype(np.float32)) + c.astype(np.float32)).astype(c.dtype)
+        return (np.matmul(a.astype(wide), b.astype(wide)) + c.astype(wide)).astype(c.dtype)
 
 
 def _columns(op: MmaSyncOp, result: Any, where: Any) -> list[Any]:

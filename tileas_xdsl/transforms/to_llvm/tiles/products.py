@@ -3,6 +3,8 @@ Products by `mma.sync`: a tile is cut into instructions of 16 x 8 x K, each warp
 
     D[128, 128] += A[128, 64] * B[64, 128], 4 warps along M        2 x 16 x 4 instructions of m16n8k16 a warp
 
+Of f64 an instruction is 8 x 8 x 4 (PTX ISA, "Matrix Fragments for mma.m8n8k4 with .f64").
+
 Which registers an instruction takes is read off the layouts of the three tiles.
 """
 
@@ -11,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, IntegerType, i8, i32
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, IntegerType, f64, i8, i32
 from xdsl.ir import Attribute, SSAValue
 
 from tileas_xdsl.analysis.threads.products import is_of_warpgroup
@@ -45,6 +47,8 @@ def _factors_of(op: DotOp) -> tuple[MMAType, MMAType] | None:
     a, b, c = (tile_of(value.type) for value in (op.a, op.b, op.c))
     if a is None or b is None or c is None:
         return None
+    if a.element == b.element == c.element == f64:
+        return MMAType.F64, MMAType.F64
     if isinstance(c.element, Float32Type) and a.element == b.element and type(a.element) in FLOATS:
         return FLOATS[type(a.element)], FLOATS[type(a.element)]
     if (
@@ -62,11 +66,6 @@ def _no_instruction(op: DotOp) -> tuple[str, str] | None:
         return no_instruction(op)
     tiles = [tile_of(value.type) for value in (op.a, op.b, op.c)]
     forms = [form_of(value.type) for value in (op.a, op.b, op.c)]
-    if any(tile is not None and isinstance(tile.element, Float64Type) for tile in tiles):
-        return (
-            "multiplies numbers of f64, which is not compiled yet",
-            "multiply in f32, or run the kernel on the machine",
-        )
     if op.sfa is not None:
         return "has scale factors, which only products with sums in tensor memory take", TENSOR_MEMORY
     if len(tiles) != 3 or not all(tile is not None and tile.in_registers for tile in tiles):
@@ -82,7 +81,7 @@ def _no_instruction(op: DotOp) -> tuple[str, str] | None:
     if _factors_of(op) is None:
         return (
             f"multiplies {op.a.type} and {op.b.type} into {op.c.type}",
-            "use f16, bf16 or f32 into f32, or i8 into i32",
+            "use f16, bf16 or f32 into f32, f64 into f64, or i8 into i32",
         )
     return None
 
@@ -116,10 +115,10 @@ def _dot(op: DotOp, threads: Threads) -> None:
 
 
 def _factor(threads: Threads, held: Registers, numbers: Sequence[int]) -> list[SSAValue]:
-    """The registers of a fragment; f16 goes in as pairs, everything else as bits."""
+    """The registers of a fragment; f16 goes in as pairs, f64 as it is, everything else as bits."""
     width = held.tile.packed
     found = [held.values[number // width] for number in numbers[::width]]
-    if isinstance(held.tile.element, Float16Type):
+    if isinstance(held.tile.element, Float16Type | Float64Type):
         return found
     return [cast_bits(threads, value, i32) for value in found]
 
