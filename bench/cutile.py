@@ -1,6 +1,6 @@
 """
 Kernels in cuTile Python (`tests/cutile/written/`), stage by stage: read, written back byte for byte, run as Tile IR and
-as tile programs against numpy, checked, and compiled for two chips.
+as tile programs against numpy, checked, compiled for two chips, and run as the threads of these.
 
 Each kernel is a process of its own with a limit, so that one which takes too long costs no other:
 
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cutile.launches import CASES, Case
-from tests.cutile.running import converted, names_of, path_of, ran, tile_ir, wrong
+from tests.cutile.running import converted, names_of, path_of, ran, tile_ir, wrong, wrong_threads
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.readers.tile_ir import read, write
@@ -67,6 +67,25 @@ def as_tile_ir(case: Case) -> Row:
 def as_tiles(case: Case) -> Row:
     """Whether the tile program gives numpy's numbers, with its blocks in order and shuffled."""
     return {"tiles": _numbers(case, converted, ("lazy", "random"))}
+
+
+def _as_threads(case: Case, target: str) -> Row:
+    """Whether threads give numpy's numbers: sizes that launches promise to be aligned, and others."""
+    start, said = time.process_time(), "right"
+    for size in case.sizes:
+        found = wrong_threads(case, size, target)
+        if found:
+            said = f"{size}: {found[0]}"[:300]
+            break
+    return {f"threads {target}": said, f"threads {target} s": round(time.process_time() - start, 1)}
+
+
+def as_threads_of_hopper(case: Case) -> Row:
+    return _as_threads(case, "sm_90a")
+
+
+def as_threads_of_ampere(case: Case) -> Row:
+    return _as_threads(case, "sm_80")
 
 
 def judged(case: Case) -> Row:
@@ -116,8 +135,17 @@ STEPS: dict[str, Callable[[Case], Row]] = {
     "check": judged,
     "sm_90a": compiled_for_hopper,
     "sm_80": compiled_for_ampere,
+    "threads-sm_90a": as_threads_of_hopper,
+    "threads-sm_80": as_threads_of_ampere,
 }
-COLUMNS = {"read": "read", "tile-ir": "tile ir", "tiles": "tiles", "check": "verdict"}
+COLUMNS = {
+    "read": "read",
+    "tile-ir": "tile ir",
+    "tiles": "tiles",
+    "check": "verdict",
+    "threads-sm_90a": "threads sm_90a",
+    "threads-sm_80": "threads sm_80",
+}
 """Step -> the column that says why it came to no end; others are columns themselves."""
 
 

@@ -1,19 +1,23 @@
-"""The kernels of `launches.py` on the machine: as Tile IR and as what that becomes, against numpy."""
+"""The kernels of `launches.py` on the machine: as Tile IR, as tiles and as threads, against numpy."""
 
 from __future__ import annotations
 
 import re
+from copy import copy
 from functools import cache
 
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+import tileas_xdsl as tileas
 from tests.cutile.launches import Array, Case, Launch
 from tests.support.ir import ROOT
+from tileas_xdsl.kernels.binding import names_of as names_in
+from tileas_xdsl.kernels.on_machine import KernelRun
 from tileas_xdsl.machine.arguments import argument_names, find_function
 from tileas_xdsl.machine.running import Outcome, run
-from tileas_xdsl.tools.python.cutile import module_of_kernel
+from tileas_xdsl.tools.python.cutile import ALIGNED, module_of_kernel, text_of_kernel
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa import ConvertCudaTileToNvTileAAPass
 
 WRITTEN = ROOT / "tests" / "cutile" / "written"
@@ -45,13 +49,30 @@ def ran(module: ModuleOp, launch: Launch, names: list[str], *, order: str = "laz
     return run(module, None, given, programs=launch.programs, order=order, seed=seed)
 
 
+def is_aligned(launch: Launch) -> bool:
+    """Whether a launch keeps what arrays of aligned kernels promise."""
+    arrays = [each for each in launch.arguments if isinstance(each, np.ndarray)]
+    return not any(extent % ALIGNED for array in arrays for extent in array.shape)
+
+
+def wrong_threads(case: Case, size: tuple[int, ...], target: str) -> list[str]:
+    """What the threads of a launch give that numpy has not: compiled for arrays like its own, block by block."""
+    launch, names = case.launch(size), names_of(case)
+    text = text_of_kernel(path_of(case, aligned=is_aligned(launch)))
+    kernel = tileas.compile(text, target=target, check=False, cache=False)
+    given = dict(zip(names, map(copy, launch.arguments), strict=True))
+    passed = {name: given[name] for name in names_in(kernel.contract)}
+    found = kernel.run(grid=launch.programs, device="machine", level="threads", order="random", **passed)
+    return wrong(found, launch, names)
+
+
 def names_of(case: Case) -> list[str]:
     """What the arguments of a launch are called: parameters of the kernel that are no constants."""
     entry = find_function(tile_ir(path_of(case, aligned=False)), None)[1]
     return [name for name in argument_names(entry) if not re.search(r"_(size|stride)\d+$", name)]
 
 
-def wrong(outcome: Outcome, launch: Launch, names: list[str]) -> list[str]:
+def wrong(outcome: Outcome | KernelRun, launch: Launch, names: list[str]) -> list[str]:
     """What an outcome has that numpy has not."""
     found = [str(violation) for violation in outcome.violations]
     if found:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+import numpy as np
 import pytest
 
+import tileas_xdsl as tileas
 from tests.cutile.exports import require_cutile
 from tests.cutile.launches import CASES, Case
-from tests.cutile.running import converted, names_of, path_of, ran, tile_ir, wrong
+from tests.cutile.running import converted, names_of, path_of, ran, tile_ir, wrong, wrong_threads
+from tests.support.ptx import require_llvmlite
 from tests.support.threads_and_tiles import lowered
+from tileas_xdsl.backend.contract import Buffer
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.readers.tile_ir import read, write
-from tileas_xdsl.tools.main import main
-from tileas_xdsl.tools.python.cutile import bytecode_of_kernel
+from tileas_xdsl.tools.python.cutile import bytecode_of_kernel, text_of_kernel
 
 ORDERS = ("lazy", "random")
 """Blocks in their order, and shuffled."""
@@ -63,10 +64,21 @@ def test_threads_are_made_whose_values_stand_in_front_of_their_uses(name: str) -
     lowered(str(converted(path_of(CASES[name]))), "sm_80 warp-specialize")
 
 
+RAGGED = {"vector_add": (1,), "gemm_f64": (40, 33, 17), "few_rows": (3, 100, 72), "embedding": (4, 100)}
+"""Kernel -> a size whose rows are no multiples of what threads access at once elsewhere."""
+
+
 @pytest.mark.parametrize("target", ["sm_90a", "sm_80"])
-def test_a_product_of_f64_is_refused_by_name(target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = str(tmp_path / "f.ptx")
-    assert main(["compile", path_of(CASES["gemm_f64"]), "--target", target, "--no-check", "-o", out]) != 0
-    told = capsys.readouterr().err
-    assert "'nv_tileaa.dot' op multiplies numbers of f64, which is not compiled yet" in told
-    assert "products.py:" in told
+@pytest.mark.parametrize("name", RAGGED)
+def test_threads_compute_what_numpy_does(name: str, target: str) -> None:
+    require_llvmlite()
+    assert wrong_threads(CASES[name], RAGGED[name], target) == []
+
+
+def test_a_launch_refuses_rows_that_the_kernel_was_not_made_for() -> None:
+    require_llvmlite()
+    kernel = tileas.compile(text_of_kernel(path_of(CASES["vector_add"])), target="sm_80", check=False, cache=False)
+    assert [each.row_bytes for each in kernel.contract.parameters if isinstance(each, Buffer)] == [16, 16, 16]
+    arrays = [np.zeros(18, np.float32) for _ in range(3)]
+    with pytest.raises(tileas.Error, match="rows of 'X' have 72 bytes, and the kernel accesses 16 at once"):
+        kernel.run(*arrays, grid=1, device="machine")

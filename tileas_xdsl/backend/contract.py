@@ -43,6 +43,8 @@ class Buffer:
     offset: int | None
     """Elements from the address to the first one."""
     alignment: int = BUFFER_ALIGNMENT
+    row_bytes: int = 1
+    """The bytes that the kernel accesses at once: rows begin, and end, at a multiple of them."""
 
     def as_data(self) -> dict[str, Any]:
         """The parameter as it stands in the file."""
@@ -55,6 +57,7 @@ class Buffer:
             "strides": strides,
             "offset": self.offset,
             "alignment": self.alignment,
+            **({"row_bytes": self.row_bytes} if self.row_bytes > 1 else {}),
         }
 
 
@@ -209,6 +212,7 @@ def _parameter(data: Mapping[str, Any]) -> Parameter:
                 strides=tuple(strides) if strides is not None else None,
                 offset=data["offset"],
                 alignment=data["alignment"],
+                row_bytes=data.get("row_bytes", 1),
             )
         case "number":
             return Number(name=name, type=data["type"], of=data.get("is"))

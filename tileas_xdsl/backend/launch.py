@@ -24,7 +24,7 @@ from xdsl.utils.exceptions import PassFailedException
 
 from tileas_xdsl.backend.contract import Buffer, KernelContract, Number, Parameter, Pointer, TensorMap
 from tileas_xdsl.backend.llvm_ir.attributes import is_kernel
-from tileas_xdsl.dialects.array_numbers import NAME, NUMBER
+from tileas_xdsl.dialects.array_numbers import NAME, NUMBER, ROW_BYTES
 from tileas_xdsl.dialects.tensor_maps import TensorMapError, tensor_map_of
 from tileas_xdsl.dialects.upstream import address_space
 
@@ -87,7 +87,7 @@ def _parameter(name: str, type_: Attribute, given: Mapping[str, Attribute]) -> P
     if isinstance(number, StringAttr):
         return Number(name=name, type=str(type_), of=number.data)
     if isinstance(buffer, MemRefType):
-        return _buffer(name, cast("MemRefType[Attribute]", buffer))
+        return _buffer(name, cast("MemRefType[Attribute]", buffer), given.get(ROW_BYTES))
     if "llvm.byval" in given:
         return _map(name, given)
     if isinstance(type_, llvm.LLVMPointerType):
@@ -112,14 +112,16 @@ def _map(name: str, given: Mapping[str, Attribute]) -> TensorMap:
     )
 
 
-def _buffer(name: str, type_: MemRefType[Attribute]) -> Buffer:
+def _buffer(name: str, type_: MemRefType[Attribute], rows: Attribute | None) -> Buffer:
     strides = type_.get_strides()
+    row_bytes = cast("IntegerAttr[Any]", rows).value.data if isinstance(rows, IntegerAttr) else 1
     return Buffer(
         name=name,
         type=str(type_.element_type),
         shape=tuple(_open_or(size) for size in type_.get_shape()),
         strides=tuple(strides) if strides is not None else None,
         offset=type_.get_offset(),
+        row_bytes=row_bytes,
     )
 
 

@@ -14,10 +14,12 @@ from math import ceil
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, BlockArgument, Operation
 
 NAME, NUMBER = "tileas.name", "tileas.number"
 """Attributes of an argument: which array it is a number of, and which number."""
+ROW_BYTES = "tileas.row_bytes"
+"""An attribute of an argument that is an array: the bytes of which its rows begin, and end, at a multiple."""
 ARRAY = "tileas.array"
 """An attribute of an argument that is a pointer: the type of the array that begins there."""
 ARGUMENTS = "tileas.arguments"
@@ -36,6 +38,17 @@ def number_in(number: str, shape: Sequence[int], strides: Sequence[int]) -> int:
             return ceil(shape[int(rest[0])] / int(rest[2]))
         case _:
             return 0
+
+
+def said_of(argument: BlockArgument) -> Mapping[str, Attribute]:
+    """The attributes of an argument of a function; none of an argument of any other block."""
+    region = argument.block.parent
+    is_of_function = region is not None and region.first_block is argument.block
+    function = argument.block.parent_op() if is_of_function else None
+    given = function.properties.get("arg_attrs") if function is not None else None
+    listed = cast("ArrayAttr[Attribute]", given).data if isinstance(given, ArrayAttr) else ()
+    own = listed[argument.index] if argument.index < len(listed) else None
+    return own.data if isinstance(own, DictionaryAttr) else {}
 
 
 def numbers_of(function: Operation) -> Mapping[int, tuple[str, str]]:

@@ -140,6 +140,20 @@ def _require_fit(name: str, parameter: Parameter, array: Array, contract: Kernel
     if 0 in array.shape:
         raise ArgumentError(f"'{name}' has no elements: its shape is {list(array.shape)}")
     _require_strides(name, parameter, array, contract)
+    if isinstance(parameter, Buffer):
+        _require_whole_rows(name, parameter, array)
+
+
+def _require_whole_rows(name: str, parameter: Buffer, array: Array) -> None:
+    """Rows begin, and end, at multiples of what threads access at once."""
+    lengths = [("have", array.shape[-1])] if array.shape else []
+    steps = zip(array.strides[:-1], array.shape[:-1], strict=True)
+    lengths += [("are", stride) for stride, size in steps if size > 1]
+    for word, elements in lengths:
+        if elements * array.item_bytes % parameter.row_bytes:
+            size = f"{elements * array.item_bytes} bytes{' apart' if word == 'are' else ''}"
+            access = f"the kernel accesses {parameter.row_bytes} at once"
+            raise ArgumentError(f"rows of '{name}' {word} {size}, and {access}: make them a multiple")
 
 
 def _require_strides(name: str, parameter: Buffer | TensorMap, array: Array, contract: KernelContract) -> None:

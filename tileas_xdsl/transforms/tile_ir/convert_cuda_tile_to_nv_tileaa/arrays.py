@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import gcd, lcm
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -23,8 +24,11 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, BlockArgument, SSAValue
 
+from tileas_xdsl.analysis.memory.rows import WIDEST
 from tileas_xdsl.dialects.array_numbers import ARGUMENTS, ARRAY
+from tileas_xdsl.dialects.cuda_tile.attributes import DivByAttr
 from tileas_xdsl.dialects.cuda_tile.base import TileIROp
+from tileas_xdsl.dialects.cuda_tile.elements import bits_per_element
 from tileas_xdsl.dialects.cuda_tile.ops import OPS
 from tileas_xdsl.dialects.cuda_tile.structure import EntryOp
 from tileas_xdsl.dialects.cuda_tile.types import TensorViewType
@@ -51,6 +55,27 @@ class ArrayArgument:
         if len(shape) <= 1 and strides in ((), (1,)):
             return MemRefType(self.element, shape)
         return MemRefType(self.element, shape, strided(strides))
+
+    @property
+    def row_bytes(self) -> int:
+        """The bytes of which rows are promised to begin, and to end, at a multiple."""
+        sizes = (*self.extents[-1:], *self.strides[:-1])
+        return gcd(WIDEST, *(divisor(size) * bits_per_element(self.element) // 8 for size in sizes))
+
+
+def divisor(size: SSAValue | int) -> int:
+    """What a number of an array is promised to be a multiple of."""
+    if isinstance(size, int):
+        return size
+    found, names = 1, [size]
+    while names:
+        for use in names.pop().uses:
+            if isinstance(use.operation, OPS["assume"]) and isinstance(use.operation.parent_op(), EntryOp):
+                fact = use.operation.properties["predicate"]
+                if isinstance(fact, DivByAttr) and isinstance(fact.every, NoneAttr):
+                    found = lcm(found, fact.divisor.data)
+                names.append(use.operation.results[0])
+    return found
 
 
 def strided(strides: tuple[int, ...]) -> StridedLayoutAttr:

@@ -26,13 +26,15 @@ from xdsl.dialects.builtin import (
     StringAttr,
     TensorType,
     f32,
+    i32,
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from tileas_xdsl.analysis.memory.rows import WIDEST
 from tileas_xdsl.diagnostics import refuse
-from tileas_xdsl.dialects.array_numbers import NAME, NUMBER
+from tileas_xdsl.dialects.array_numbers import NAME, NUMBER, ROW_BYTES
 from tileas_xdsl.dialects.cuda_tile import types as tile_ir
 from tileas_xdsl.dialects.cuda_tile.attributes import ConstantAttr
 from tileas_xdsl.dialects.cuda_tile.base import TileIROp
@@ -270,7 +272,9 @@ class Conversion:
         for (pointer, number), found in self.numbers.items():
             if found is argument:
                 return {NAME: StringAttr(self.name_of(pointer)), NUMBER: StringAttr(number)}
-        return {}
+        array = next((each for each in self.arrays.values() if self.values.get(each.pointer) is argument), None)
+        rows = WIDEST if array is None else array.row_bytes
+        return {ROW_BYTES: IntegerAttr(rows, i32)} if rows < WIDEST else {}
 
     # Shapes -----------------------------------------------------------------------------------------------------------
 

@@ -189,7 +189,11 @@ def _transfer(access: Access, known: Known, aligned: int) -> Transfer:
         aligned=aligned,
         capability=known.capability,
         threads=known.warps * WARP_SIZE,
-        by_tma=access.in_rows and _has_bytes_for_tma(access) and pads_for_tma(access.op) and _asks_for_tma(access.op),
+        by_tma=access.in_rows
+        and aligned == VECTOR_BYTES
+        and _has_bytes_for_tma(access)
+        and pads_for_tma(access.op)
+        and _asks_for_tma(access.op),
     )
 
 

@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Region
 
 from tileas_xdsl.backend.launch import TYPE
 from tileas_xdsl.diagnostics import refuse
-from tileas_xdsl.dialects.array_numbers import NAME, NUMBER
+from tileas_xdsl.dialects.array_numbers import NAME, NUMBER, ROW_BYTES
 from tileas_xdsl.dialects.tensor_maps import TENSOR_MAP
 from tileas_xdsl.transforms.to_llvm.lowering.control import lower_blocks
 from tileas_xdsl.transforms.to_llvm.lowering.state import start
@@ -73,7 +73,9 @@ def _descriptions(op: func.FuncOp) -> Iterator[dict[str, Attribute]]:
         if kind is None:
             yield {NAME: name, **_own_attributes(op, position)}
             continue
-        yield {NAME: name, TYPE: argument.type}
+        own = _own_attributes(op, position)
+        rows = {ROW_BYTES: own[ROW_BYTES]} if ROW_BYTES in own else {}
+        yield {NAME: name, TYPE: argument.type, **rows}
         words = ["offset", *(f"size {k}" for k in range(len(kind.sizes)))]
         words += [f"stride {k}" for k in range(len(kind.strides or ()))]
         for word, number in zip(words, kind.numbers, strict=True):

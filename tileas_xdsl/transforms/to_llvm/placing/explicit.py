@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from tileas_xdsl.analysis.memory.rows import row_alignment
 from tileas_xdsl.analysis.thread_blocks import block_shape_of
 from tileas_xdsl.analysis.threads.filling import is_by_tma
 from tileas_xdsl.analysis.threads.liveness import agent_of
@@ -77,8 +78,9 @@ def make_loads_explicit(function: func.FuncOp) -> None:
 
 def is_too_narrow(op: TiledLoadOp) -> bool:
     """
-    Whether threads fill shared memory with a tile of which `cp.async` copies no 4 bytes at a time, or with scale
-    factors, which the tensor core reads: behind stores a fence is enough.
+    Whether threads fill shared memory with a tile of which `cp.async` copies no 4 bytes at a time, since its rows or
+    those of the array are too narrow, or with scale factors, which the tensor core reads: behind stores a fence is
+    enough.
     """
     tile, filler = tile_of(op.value.type), op.parent_op()
     if tile is None or tile.in_registers or tile.bits % 8:
@@ -87,7 +89,8 @@ def is_too_narrow(op: TiledLoadOp) -> bool:
         return False
     if isinstance(form_of(op.value.type), ScaleFactors):
         return True
-    return not widths(tile.layout.shape, tile.layout, tile.bits, 1)
+    rows = max(row_alignment(op.base, tile.bits), tile.bits // 8)
+    return not any(width <= rows for width in widths(tile.layout.shape, tile.layout, tile.bits, 1))
 
 
 def _go_through_registers(op: TiledLoadOp) -> None:

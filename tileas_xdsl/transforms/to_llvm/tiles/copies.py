@@ -42,7 +42,8 @@ def _window(op: TiledLoadOp | TiledStoreOp | AsyncTiledLoadOp, value: SSAValue, 
 def _copy_tile(window: Window, target: SharedTile) -> None:
     """Start to copy a tile into shared memory."""
     tile = target.tile
-    width = widths(tile.layout.shape, tile.layout, tile.bits, window.threads.warps)[0]
+    possible = widths(tile.layout.shape, tile.layout, tile.bits, window.threads.warps)
+    width = next(each for each in possible if each <= window.width)
     for behind in tile.repeats:
         copy_in(window, tile, SharedTile(tile, window.threads.shifted(target.pointer, behind)), width)
 
@@ -66,7 +67,7 @@ def _load(op: TiledLoadOp, threads: Threads) -> None:
     assert tile is not None
     window = _window(op, op.value, threads)
     if op.mask is None:
-        threads.give(op.value, load_registers(window, tile, None))
+        threads.give(op.value, load_registers(window, tile))
         return
     other = None if op.other is None else threads.registers(op.other)
     threads.give(op.value, load_masked(window, tile, threads.registers(op.mask), other))
@@ -76,7 +77,7 @@ def _load(op: TiledLoadOp, threads: Threads) -> None:
 def _store(op: TiledStoreOp, threads: Threads) -> None:
     window, held = _window(op, op.value, threads), threads.registers(op.value)
     if op.mask is None:
-        store_registers(window, held, None)
+        store_registers(window, held)
     else:
         store_masked(window, held, threads.registers(op.mask))
 

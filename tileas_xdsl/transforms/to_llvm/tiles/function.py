@@ -12,7 +12,7 @@ from tileas_xdsl.analysis.threads.products import product_ages
 from tileas_xdsl.backend.launch import SHARED_BYTES
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.diagnostics import refuse as refuse_op
-from tileas_xdsl.dialects.array_numbers import NAME, NUMBER, numbers_of
+from tileas_xdsl.dialects.array_numbers import NAME, NUMBER, ROW_BYTES, numbers_of
 from tileas_xdsl.dialects.nv_tileaa.compute import BlockTileOp, ReduceOp, ScanOp
 from tileas_xdsl.dialects.nv_tileaa.structure import GenerateOp
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, ViewOp
@@ -103,7 +103,7 @@ def lowered(function: func.FuncOp, target: str) -> tuple[func.FuncOp, llvm.Globa
     for argument in function.args:
         if isinstance(argument.type, MemRefType):
             found = threads.of(argument)
-            threads.forms[argument] = Plain(found, array_of(threads, found))
+            threads.forms[argument] = Plain(found, array_of(threads, found, argument))
     threads.lower_body(function.body.block)
     if columns is not None:
         ending = end_of(block)
@@ -112,7 +112,9 @@ def lowered(function: func.FuncOp, target: str) -> tuple[func.FuncOp, llvm.Globa
         threads.insert(ending)
     Rewriter.erase_op(threads.team.anchor)
     _refuse_too_much(function, memory, model_of_target(function, target).shared_bytes)
-    made = func.FuncOp(function.sym_name.data, (block.arg_types, []), Region(block), arg_attrs=_attributes(function))
+    made = func.FuncOp(
+        function.sym_name.data, (block.arg_types, []), Region(block), arg_attrs=_attributes(function, threads)
+    )
     sink_loads(made)
     delay_numbers(made)
     made.attributes |= {n: v for n, v in function.attributes.items() if not n.startswith("nv_tile")}
@@ -124,16 +126,18 @@ def lowered(function: func.FuncOp, target: str) -> tuple[func.FuncOp, llvm.Globa
     return made, None
 
 
-def _attributes(function: func.FuncOp) -> ArrayAttr[DictionaryAttr] | None:
+def _attributes(function: func.FuncOp, threads: Threads) -> ArrayAttr[DictionaryAttr] | None:
     """
-    What the machine and the host are told of tensor maps and of numbers of arrays among the arguments; None where there
-    are none.
+    What the machine and the host are told of arrays, tensor maps and numbers of arrays among the arguments; None where
+    that is nothing.
     """
     numbers = numbers_of(function)
     said: list[dict[str, Attribute]] = []
     for argument in function.args:
         map_, number = described_by(argument), numbers.get(argument.index)
         maps: dict[str, Attribute] = {TENSOR_MAP: map_.attribute} if map_ is not None else {}
+        if argument.index in threads.row_bytes:
+            maps[ROW_BYTES] = IntegerAttr(threads.row_bytes[argument.index], i32)
         said.append(maps if number is None else {NAME: StringAttr(number[0]), NUMBER: StringAttr(number[1])})
     return ArrayAttr(map(DictionaryAttr, said)) if any(said) else None
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from xdsl.dialects import arith, llvm, memref
+from xdsl.dialects import arith, func, llvm, memref
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     DenseArrayBase,
@@ -25,8 +25,9 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, BlockArgument, SSAValue
 
+from tileas_xdsl.analysis.memory.rows import WIDEST, has_open_rows, row_alignment
 from tileas_xdsl.analysis.threads.tiles import Tile
 from tileas_xdsl.dialects.nv_tileas.attributes import MASKED
 from tileas_xdsl.dialects.nvvm.attributes import LoadCacheModifier
@@ -58,11 +59,11 @@ def array_at(threads: Threads, value: SSAValue) -> Array:
     """The array that stands for `value`; what is not known of it from the start on is computed here."""
     found = threads.forms[value]
     assert isinstance(found, Plain)
-    return array_of(threads, found.value) if found.array is None else found.array
+    return array_of(threads, found.value, value) if found.array is None else found.array
 
 
-def array_of(threads: Threads, value: SSAValue) -> Array:
-    """The array that `value`, a memref of the new function, is."""
+def array_of(threads: Threads, value: SSAValue, before: SSAValue) -> Array:
+    """The array that `value`, a memref of the new function, is; `before` is that of the function before."""
     base = threads.result(memref.ExtractAlignedPointerAsIndexOp.get(value))
     address = threads.result(arith.IndexCastOp(base, i64))
     pointer = threads.result(llvm.IntToPtrOp.create(operands=[address], result_types=[pointer_type(GLOBAL)]))
@@ -79,7 +80,11 @@ def array_of(threads: Threads, value: SSAValue) -> Array:
         pointer = threads.shifted(pointer, threads.result(arith.IndexCastOp(offset, i64)))
     for found in (pointer, *sizes):
         found.name_hint = value.name_hint
-    return Array(kind, pointer, tuple(sizes), tuple(steps))
+    is_argument = isinstance(before, BlockArgument) and isinstance(before.block.parent_op(), func.FuncOp)
+    bits = getattr(kind.element_type, "bitwidth", 8)
+    row_bytes = row_alignment(before, bits, WIDEST if is_argument else bits // 8)
+    argument = before.index if isinstance(before, BlockArgument) and has_open_rows(before) else None
+    return Array(kind, pointer, tuple(sizes), tuple(steps), row_bytes, argument if is_argument else None)
 
 
 def _known(threads: Threads, number: int | None, given: SSAValue) -> SSAValue:
@@ -97,6 +102,17 @@ class Window:
     checked: tuple[bool, ...]
     """Whether the tile may reach outside along an axis."""
     bits: int
+
+    @property
+    def width(self) -> int:
+        """The bytes that may be accessed at once: those of which rows begin and end at a multiple, or an element."""
+        return max(self.array.row_bytes, self.bits // 8)
+
+    def takes(self, width: int) -> None:
+        """Note that so many bytes are accessed at once: what the host has to keep rows at multiples of."""
+        if self.array.argument is not None and width > self.bits // 8:
+            taken = self.threads.row_bytes
+            taken[self.array.argument] = max(width, taken.get(self.array.argument, 0))
 
     @staticmethod
     def at(
@@ -214,6 +230,7 @@ class Coordinates:
 def copy_in(window: Window, tile: Tile, target: SharedTile, width: int) -> None:
     """Copy a tile into shared memory by `cp.async` of `width` bytes; zeros where the tile lies outside."""
     threads = window.threads
+    window.takes(width)
     vector = width * 8 // tile.bits
     layout = spread(tile.layout.shape, vector, threads.warps)
     access = _of_width(layout, tile, width)
@@ -276,16 +293,17 @@ def _rest_of_row(window: Window, places: Sequence[SSAValue], vector: int, width:
 # Loads and stores of registers ----------------------------------------------------------------------------------------
 
 
-def _plain(tile: Tile, width: int | None) -> LaneAccess:
+def _plain(window: Window, tile: Tile) -> LaneAccess:
     """
-    How a thread accesses what it holds of a tile in a row-major array: at most `width` bytes at once. Of the array only
-    the elements of one row of the tile are neighbours.
+    How a thread accesses what it holds of a tile in a row-major array. Of the array only the elements of one row of the
+    tile are neighbours.
     """
     found = [each for each in accesses(tile.layout, row_major(tile.layout.shape), tile.bits) if each.kind == "plain"]
-    row = max(1, tile.layout.shape[-1] * tile.bits // 8)
-    most = row if width is None else min(row, width)
+    most = min(max(1, tile.layout.shape[-1] * tile.bits // 8), window.width)
     fitting = [each for each in found if not each.needs_select and each.width <= most]
-    return max(fitting, key=lambda each: each.width)
+    widest = max(fitting, key=lambda each: each.width)
+    window.takes(widest.width)
+    return widest
 
 
 def _vectors(access: LaneAccess, tile: Tile) -> list[tuple[int, list[list[int]]]]:
@@ -365,10 +383,10 @@ def store_masked(window: Window, held: Registers, mask: Registers) -> None:
     by_first_of_copies(threads, tile.layout, build)
 
 
-def load_registers(window: Window, tile: Tile, width: int | None) -> Registers:
+def load_registers(window: Window, tile: Tile) -> Registers:
     """What this thread holds of a tile, from global memory; zeros where the tile lies outside."""
     threads = window.threads
-    access = _plain(tile, width)
+    access = _plain(window, tile)
     coordinates, words = Coordinates(threads, tile.layout), Words(threads, tile)
     for first, groups in _vectors(access, tile):
         places = window.places(coordinates.of(first))
@@ -406,10 +424,10 @@ def _zero(kind: Attribute) -> Any:
     )
 
 
-def store_registers(window: Window, held: Registers, width: int | None) -> None:
+def store_registers(window: Window, held: Registers) -> None:
     """Store what this thread holds of a tile to global memory, but what lies outside."""
     threads, tile = window.threads, held.tile
-    access = _plain(tile, width)
+    access = _plain(window, tile)
     elements = Elements(threads, held)
 
     def build() -> None:

@@ -63,6 +63,8 @@ class Threads(Structured[Lowered]):
     capability: int
     ages: Ages
     """How many products have been started since one that is waited for."""
+    row_bytes: dict[int, int] = field(default_factory=dict[int, int])
+    """Of arguments that are arrays of open rows: the bytes that are accessed at once."""
     tensor: object = None
     """The tensor memory of the function (`tensor_memory.py`); None where it has none."""
     team: Team = field(init=False)

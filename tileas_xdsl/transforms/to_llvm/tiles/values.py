@@ -113,13 +113,14 @@ class Array:
     sizes: tuple[SSAValue, ...]
     strides: tuple[SSAValue, ...]
     """In elements; as index, like the sizes."""
+    row_bytes: int
+    """The bytes of which its rows are known to begin, and to end, at a multiple."""
+    argument: int | None = None
+    """Its number among the arguments, where it is one and its type leaves its rows open."""
 
     @property
     def has_whole_vectors(self) -> bool:
-        """
-        Whether no vector that begins in a row reaches behind its end: rows lie behind one another, and the host keeps
-        them at multiples of 16 bytes.
-        """
+        """Whether no vector that begins in a row reaches behind its end: rows lie behind one another."""
         return isinstance(self.type.layout, NoneAttr) and self.type.get_num_dims() > 1
 
 
