@@ -17,7 +17,7 @@ from tileas_xdsl.kernels.binding import names_of as names_in
 from tileas_xdsl.kernels.on_machine import KernelRun
 from tileas_xdsl.machine.arguments import argument_names, find_function
 from tileas_xdsl.machine.running import Outcome, run
-from tileas_xdsl.tools.python.cutile import ALIGNED, module_of_kernel, text_of_kernel
+from tileas_xdsl.tools.python.cutile import ALIGNED, exported_kernel, module_of_kernel
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa import ConvertCudaTileToNvTileAAPass
 
 WRITTEN = ROOT / "tests" / "cutile" / "written"
@@ -58,7 +58,7 @@ def is_aligned(launch: Launch) -> bool:
 def wrong_threads(case: Case, size: tuple[int, ...], target: str) -> list[str]:
     """What the threads of a launch give that numpy has not: compiled for arrays like its own, block by block."""
     launch, names = case.launch(size), names_of(case)
-    text = text_of_kernel(path_of(case, aligned=is_aligned(launch)))
+    text = exported_kernel(path_of(case, aligned=is_aligned(launch))).text
     kernel = tileas.compile(text, target=target, check=False, cache=False)
     given = dict(zip(names, map(copy, launch.arguments), strict=True))
     passed = {name: given[name] for name in names_in(kernel.contract)}

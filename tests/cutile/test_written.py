@@ -15,7 +15,7 @@ from tileas_xdsl.backend.contract import Buffer
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.readers.tile_ir import read, write
-from tileas_xdsl.tools.python.cutile import bytecode_of_kernel, text_of_kernel
+from tileas_xdsl.tools.python.cutile import bytecode_of_kernel, exported_kernel
 
 ORDERS = ("lazy", "random")
 """Blocks in their order, and shuffled."""
@@ -77,7 +77,9 @@ def test_threads_compute_what_numpy_does(name: str, target: str) -> None:
 
 def test_a_launch_refuses_rows_that_the_kernel_was_not_made_for() -> None:
     require_llvmlite()
-    kernel = tileas.compile(text_of_kernel(path_of(CASES["vector_add"])), target="sm_80", check=False, cache=False)
+    kernel = tileas.compile(
+        exported_kernel(path_of(CASES["vector_add"])).text, target="sm_80", check=False, cache=False
+    )
     assert [each.row_bytes for each in kernel.contract.parameters if isinstance(each, Buffer)] == [16, 16, 16]
     arrays = [np.zeros(18, np.float32) for _ in range(3)]
     with pytest.raises(tileas.Error, match="rows of 'X' have 72 bytes, and the kernel accesses 16 at once"):
