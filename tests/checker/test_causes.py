@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from examples.zoo.exhibits import Exhibit, all_exhibits
+from examples.zoo.exhibits import Exhibit, all_exhibits, code
 from tests.support.ir import parse
 from tileas_xdsl.checker.witnesses.causes import CAUSES, cause_of, cause_with
 from tileas_xdsl.machine.core.violations import Party, Violation, ViolationKind
+from tileas_xdsl.tools.check.explain_error import page_of
 
 EXHIBITS = all_exhibits()
 
@@ -46,3 +47,10 @@ def test_a_number_may_be_spelled_shortly(spelling: str) -> None:
 @pytest.mark.parametrize("spelling", ["T000", "T999", "race", "", "T-1"])
 def test_what_is_no_number_has_no_cause(spelling: str) -> None:
     assert cause_with(spelling) is None
+
+
+@pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda exhibit: exhibit.name)
+def test_the_page_is_shown_with_both_programs(exhibit: Exhibit) -> None:
+    page = page_of(exhibit.name)
+    for path in (exhibit.bad, exhibit.good):
+        assert "\n".join(code(path)).strip() in page

@@ -17,7 +17,7 @@ NOT_READ = {
     *("descriptor-of-the-next-group", "first-block-of-causal", "stored-and-loaded-back"),
     *("barrier-over-lds-transfers", "external-arrays-alias", "read-before-grid-wait"),
     *("copy-in-two-groups", "split-loop-tail"),
-    *("cleared-by-one-thread", "rows-by-thread", "scratch-of-the-block"),
+    *("cleared-by-one-thread", "rows-by-thread", "scratch-of-the-block", "weights-over-scores"),
 }
 """
 Pairs with ops that it does not know: tensor maps, ids of blocks, functions of `llvm` with transfers of AMD's LDS,
@@ -29,12 +29,12 @@ UNKNOWN = {ViolationKind.SLOT}
 """Live slots are nothing that the explorer knows of."""
 NOT_MODELLED = {
     *("init-not-published", "barrier-without-counters", "prefetch-behind-the-end"),
-    *("barrier-sixteen", "offset-that-wraps", "state-of-another-barrier"),
+    *("barrier-sixteen", "mask-beyond-the-cluster", "offset-that-wraps", "state-of-another-barrier"),
 }
 """
 Nor are that a barrier which others use has to be published, accesses of a wave that are under way when it comes to a
-barrier, and accesses behind the end of an array; that barriers have numbers below 16, and integers a width; and whose
-state a test names.
+barrier, and accesses behind the end of an array; that barriers have numbers below 16, integers a width, and clusters a
+last block; and whose state a test names.
 """
 TOO_LARGE = {"elected-in-every-warp"}
 """It has more interleavings of its arrivals than can be tried."""

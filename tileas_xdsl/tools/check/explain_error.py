@@ -18,6 +18,8 @@ from tileas_xdsl.tools.errors import InputError
 
 PAGES, PROGRAMS = "docs/zoo", "examples/zoo"
 """Folders of the repository; an installed package has their files below `share`."""
+LANGUAGES = (".mlir", ".ptx", ".ttgir")
+"""The endings of programs of the zoo: a page names its own."""
 INSTALLED = {PAGES: "share/tileas-xdsl/zoo", PROGRAMS: "share/tileas-xdsl/examples/zoo"}
 PICTURE = re.compile(r"!\[[^\]]*\]\([^)]*\)\n+```text\n[^`]*```\n+")
 LINK = re.compile(r"\[([^\]]*)\]\((https?://[^)]*|[^)]*)\)")
@@ -53,7 +55,8 @@ def page_of(name: str) -> str:
     page = _file(PAGES, f"{name}.md").read_text(encoding="utf-8")
     page = PICTURE.sub("", page)
     text = LINK.sub(lambda link: f"{link[1]} <{link[2]}>" if link[2].startswith("http") else link[1], page)
-    wrong, right = (_code(_file(PROGRAMS, f"{name}.{which}.mlir")) for which in ("bad", "good"))
+    language = next((suffix for suffix in LANGUAGES if f"{name}.bad{suffix}" in page), LANGUAGES[0])
+    wrong, right = (_code(_file(PROGRAMS, f"{name}.{which}{language}")) for which in ("bad", "good"))
     programs = f"**The wrong program.**\n\n```\n{wrong}\n```\n\n**The right program.**\n\n```\n{right}\n```\n"
     return f"{text.rstrip()}\n\n{programs}"
 
