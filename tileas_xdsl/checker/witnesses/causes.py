@@ -245,6 +245,7 @@ CAUSES: tuple[Cause, ...] = (
         first=r"nv_tileaa\.queue\.put",
         second=r"nv_tileaa\.queue\.put",
     ),
+    Cause(62, "two blocks of a grid reach one place", RACE, says="^two blocks of the grid"),
     Cause(
         19,
         "agents exchange data with nothing that orders them",
@@ -397,6 +398,8 @@ CAUSES: tuple[Cause, ...] = (
         ("mask-beyond-the-cluster",),
         says="^an op.*; a rank from 0",
     ),
+    Cause(60, "a tile is taken that its array does not have", MALFORMED, says="has no tile of that number"),
+    Cause(61, "elements outside of an array reach a result", MALFORMED, says="^elements outside of"),
     Cause(57, "an op is used against its rules", MALFORMED),
 )
 
