@@ -70,7 +70,7 @@ OF_THE_DRIVER = ("num_warps", "num_ctas", "opt_level", "v2_opt_level", "index_bi
 """Options of TileAS' driver that are no options of ours; `TileIRPass` has their help, and says which have an effect."""
 
 HINTED = {"num_worker_warps_per_cta": "num_warps", "occupancy": "blocks"}
-"""Hint of an entry of Tile IR -> the option that it decides where nobody asks for it."""
+"""Hint of an entry of Tile IR -> the option that it decides where the user gives none."""
 SCHEDULED = "tileas-generate-schedule"
 TARGET = ComputeCapabilityAttr.name
 """The attribute of a module that says what it is compiled for."""
