@@ -9,7 +9,7 @@ import tileas_xdsl as tileas
 from tests.cutile.exports import require_cutile
 from tests.cutile.launches import CASES, Case
 from tests.cutile.running import converted, names_of, path_of, ran, tile_ir, wrong, wrong_threads
-from tests.support.ptx import require_llvmlite
+from tests.support.ptx import require_llvmlite, require_ptxas
 from tests.support.threads_and_tiles import lowered
 from tileas_xdsl.backend.contract import Buffer
 from tileas_xdsl.checker.verdict.checking import check
@@ -73,6 +73,14 @@ RAGGED = {"vector_add": (1,), "gemm_f64": (40, 33, 17), "few_rows": (3, 100, 72)
 def test_threads_compute_what_numpy_does(name: str, target: str) -> None:
     require_llvmlite()
     assert wrong_threads(CASES[name], RAGGED[name], target) == []
+
+
+def test_a_kernel_of_many_factors_spills_none() -> None:
+    require_ptxas()
+    text = exported_kernel(path_of(CASES["delta_rule"])).text
+    kernel = tileas.compile(text, target="sm_90a", check=False, cache=False)
+    assert kernel.report.spill_bytes == 0
+    assert kernel.decisions[0].startswith("@delta_rule: 8 warps compute")
 
 
 def test_a_launch_refuses_rows_that_the_kernel_was_not_made_for() -> None:

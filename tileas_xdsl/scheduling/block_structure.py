@@ -6,6 +6,7 @@ nobody says it.
                                     128 of 8 warps: two warpgroups, each with half of the rows
     attention, 128 x 128 x 128      128 for scores, 64 for weights, 128 for sums: the same
     attention, 64 x 128 x 64        64, 32 and 32: they fit, and nothing uses the tensor core during softmax
+    delta rule, 32 x 64 a turn      88 for sums, 152 for factors, which `mma.sync` has in registers: too many again
 
 A block of two warpgroups is alone on its multiprocessor, so nothing hides what stands before and behind its turns but
 its own loads: it computes one program after the other. Of one whose products wait for what is computed between them two
@@ -34,6 +35,8 @@ from tileas_xdsl.targets.chips import Feature, can, capability_of
 from tileas_xdsl.targets.machine_models import machine_model
 from tileas_xdsl.targets.warps import WARP
 
+ROWS_OF_WARP = 16
+"""The rows of sums of one `mma.sync` (PTX ISA, "mma")."""
 ROWS_OF_GROUP = 64
 """The least rows of sums that a warpgroup has (PTX ISA, "wgmma.mma_async")."""
 MOST_SUMS = 200
@@ -91,6 +94,9 @@ def _structure(function: Operation, products: Sequence[DotOp]) -> Structure | No
     behind = [it for it in products if _is_behind_a_product(it)]
     registers = sum(_registers(it.c) for it in products) + sum(_registers(it.a) for it in behind)
     rows = {_shape(it.c)[0] for it in products}
+    factors = sum(_factors(it) for it in products if _shape(it.c)[0] < ROWS_OF_GROUP)
+    if factors and MOST_SUMS < registers + factors <= 2 * MOST_SUMS:
+        return Structure(2 * WARPGROUP, persistent=False)
     if MOST_SUMS < registers <= 2 * MOST_SUMS and not any(each % (2 * ROWS_OF_GROUP) for each in rows):
         slots = SLOTS if behind else SLOTS_UNDER_LOAD
         return Structure(2 * WARPGROUP, program_axes(function) is not None and _stays(function, slots))
@@ -130,6 +136,12 @@ def _is_behind_a_product(product: DotOp) -> bool:
 def _registers(tile: SSAValue) -> int:
     """Of each thread of a warpgroup."""
     return tile_bytes(tile.type) // (REGISTER * WARPGROUP * WARP)
+
+
+def _factors(product: DotOp) -> int:
+    """Of each thread of a warpgroup, for what `mma.sync` multiplies: warps share the rows first, then the columns."""
+    down = max(1, min(WARPGROUP, _shape(product.c)[0] // ROWS_OF_WARP))
+    return _registers(product.a) * (WARPGROUP // down) + _registers(product.b) * down
 
 
 def _shape(tile: SSAValue) -> tuple[int, ...]:
