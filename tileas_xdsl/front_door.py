@@ -53,7 +53,7 @@ from tileas_xdsl.tools.layout import layout_of
 from tileas_xdsl.tools.machine_code import CHECK_SECONDS
 from tileas_xdsl.tools.pass_pipelines import apply_passes, passes_named
 from tileas_xdsl.tools.passes import PassList, passes_of
-from tileas_xdsl.tools.progress import bar
+from tileas_xdsl.tools.progress import bar, progress
 from tileas_xdsl.tools.ptx import LaunchOptions, is_ptx, module_of_ptx
 from tileas_xdsl.tools.schedule import TARGET, HowScheduled, schedules_of
 from tileas_xdsl.tools.time_limit import TIMEOUT
@@ -246,25 +246,28 @@ def check(
     a text is read as by `parse`.
 
     Numbers among `args` fix arguments; arrays say nothing here, for what is checked holds whatever they contain. The
-    options are those of `checker.verdict.checking.check`, which says what is raised.
+    options are those of `checker.verdict.checking.check`, which says what is raised. A check that takes its time shows
+    on a terminal which call it is at.
     """
     module, function = _asked(module, args, function)
-    return checking.check(
-        module,
-        function,
-        args=fixed_numbers(module, function, args),
-        trip_counts=trip_counts,
-        capture=capture,
-        may_alias=may_alias,
-        assume=assume,
-        assume_pure=assume_pure,
-        relaxed_proxy=relaxed_proxy,
-        threads=threads,
-        prove=prove,
-        judge_waits=judge_waits,
-        timeout=timeout,
-        steps=steps,
-    )
+    with progress() as tell:
+        return checking.check(
+            module,
+            function,
+            args=fixed_numbers(module, function, args),
+            trip_counts=trip_counts,
+            capture=capture,
+            may_alias=may_alias,
+            assume=assume,
+            assume_pure=assume_pure,
+            relaxed_proxy=relaxed_proxy,
+            threads=threads,
+            prove=prove,
+            judge_waits=judge_waits,
+            timeout=timeout,
+            steps=steps,
+            tell=tell,
+        )
 
 
 def run(

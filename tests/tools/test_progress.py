@@ -15,6 +15,7 @@ from tests.checker.growing_programs import NEVER, copying
 from tests.support.ir import ROOT, parse
 from tests.tools.conftest import Run
 from tests.tools.programs import queue
+from tileas_xdsl import check as check_from_python
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.tools.progress import progress
 
@@ -91,6 +92,16 @@ def test_the_report_is_the_same_under_the_eyes_of_somebody(tileas: Run, monkeypa
     assert "safe for every trip count" in seen[1]
     assert "\x1b" not in seen[1]
     assert tileas("check", queue(0))[0] == 0
+    assert "safe" not in terminal.getvalue()
+
+
+def test_a_check_from_python_is_shown_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = looked_at(monkeypatch)
+    module, told = parse(copying(NEVER)), list[str]()
+    monkeypatch.setattr("tileas_xdsl.tools.progress._Line.tell", lambda _, text: told.append(text))
+    report = check_from_python(module)
+    assert report.last_line.startswith("safe for every trip count")
+    assert told[:2] == ["@copies(n = 0)", "@copies(n = 1)"]
     assert "safe" not in terminal.getvalue()
 
 

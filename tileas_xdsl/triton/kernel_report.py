@@ -9,6 +9,7 @@ from tileas_xdsl.checker.verdict.checking import CheckOptions, check
 from tileas_xdsl.checker.verdict.report import GRAVEST, Finding, Report, Verdict
 from tileas_xdsl.tools.inputs import full_context, parse_module
 from tileas_xdsl.tools.machine_input import machine_errors
+from tileas_xdsl.tools.progress import progress
 from tileas_xdsl.tools.rendering import Source, report_lines, text_of
 from tileas_xdsl.triton.compiling import preconditions_of
 
@@ -76,8 +77,9 @@ def report_on(kernel: str, target: str, ttgir: str, asked: CheckOptions) -> Kern
     """
     name = name_of_text(kernel, target)
     module = parse_module(ttgir, name, full_context())
-    with machine_errors(Source(name, ttgir)):
-        return KernelReport(kernel, target, ttgir, check(module, **asked))
+    with machine_errors(Source(name, ttgir)), progress() as tell:
+        told: CheckOptions = {"tell": tell, **asked}
+        return KernelReport(kernel, target, ttgir, check(module, **told))
 
 
 def with_stated(asked: CheckOptions, function: Any) -> CheckOptions:
