@@ -151,6 +151,16 @@ def test_an_id_in_a_branch_beside_a_trip_count_is_tried_and_said_to_be() -> None
     assert check(parse(ring(f"{CTA}\n{stuck}"))).verdict is Verdict.VIOLATION
 
 
+def test_blocks_are_tried_until_the_time_is_up() -> None:
+    branch = "%b = arith.cmpi eq, %cta, %c2 : i32\nscf.if %b {\n}"
+    said: list[str] = []
+    report = check(parse(ring(f"{CTA}\n{branch}")), steps=3_000, tell=said.append)
+    assert report.verdict is Verdict.UNDECIDED
+    assert len(report.undecided) == 1
+    assert "is still running after 3,000 steps" in report.undecided[0]
+    assert not any("ctaid.x = 3" in each for each in said)
+
+
 # (c) Loops over blocks ------------------------------------------------------------------------------------------------
 
 

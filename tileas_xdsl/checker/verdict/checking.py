@@ -11,6 +11,7 @@ right, and a witness needs it.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -311,11 +312,17 @@ def _check_blocks(
     tried: tuple[int, ...] | None = None
     found = assignments(numbers)
     settings = [dict(zip(switches, values, strict=True)) for values in product((0, 1), repeat=len(switches))]
-    for setting, assignment in product(settings, found):
+    ahead = deque(product(settings, found))
+    while ahead:
+        setting, assignment = ahead.popleft()
         alone = case.with_bounds(bounds, {**case.fixed, **setting, **assignment}, told=switches)
         alone.judges_waits = False
         tried = _check_bounds(alone, counts, may_add_counts)
         if alone.is_open:
+            break
+        if ahead and alone.out_of_time is not None:
+            # There is no time for the others either.
+            case.report.absorb(Outcome(undecided=[str(alone.out_of_time)], stopped_at=[alone.out_of_time.error.op]))
             break
     case.report.absorb(Outcome(only_tried={name: tuple(sorted({each[name] for each in found})) for name in numbers}))
     return tried
