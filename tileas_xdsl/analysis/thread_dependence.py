@@ -29,23 +29,47 @@ def _is_thread_number(op: Operation) -> bool:
     return DiffersBetweenThreads.of(op) is not None or op_name(op) in UNREGISTERED_THREAD_NUMBERS
 
 
-def stores_the_same(op: Operation) -> bool:
-    """Whether `op`, a store, stores the same value to the same place in every thread that executes it equally often."""
-    return not op.regions and not _differ(op.operands)
+class ThreadDependence:
+    """Which values of a program may differ, worked out once for all. The program must not change meanwhile."""
+
+    def __init__(self) -> None:
+        self._differing: dict[int, tuple[Operation, set[SSAValue]]] = {}
+        """`id` of the whole program -> the program, and those of its values that may differ."""
+
+    def stores_the_same(self, op: Operation) -> bool:
+        """
+        Whether `op`, a store, stores the same value to the same place in every thread that executes it equally often.
+        """
+        root = op.get_toplevel_object()
+        assert isinstance(root, Operation)
+        if id(root) not in self._differing:
+            self._differing[id(root)] = root, _differing_values(root)
+        return not op.regions and self._differing[id(root)][1].isdisjoint(op.operands)
+
+
+def _differing_values(root: Operation) -> set[SSAValue]:
+    """All values in `root` that may differ: those computed from thread numbers, step by step."""
+    users: dict[SSAValue, list[SSAValue]] = {}
+    found: dict[SSAValue, None] = {}
+    for op in root.walk():
+        for value in (*op.results, *(arg for region in op.regions for block in region.blocks for arg in block.args)):
+            for source in _sources(value):
+                if isinstance(source, Operation):
+                    found[value] = None
+                else:
+                    users.setdefault(source, []).append(value)
+    worklist = list(found)
+    while worklist:
+        fresh = [user for user in users.get(worklist.pop(), ()) if user not in found]
+        found.update(dict.fromkeys(fresh))
+        worklist += fresh
+    return set(found)
 
 
 def differs_between_threads(value: SSAValue) -> bool:
     """Whether `value` may differ between the threads of a block that compute it for the same time."""
-    return _differ([value])
-
-
-def _differ(values: Iterable[SSAValue]) -> bool:
-    """
-    Whether one of `values` may differ. The nearest sources come first: an address is a few ops away from the number of
-    a thread, and the sum that is stored there thousands.
-    """
-    worklist = deque(values)
-    seen = set(worklist)
+    worklist = deque([value])
+    seen = {value}
     while worklist:
         for source in _sources(worklist.popleft()):
             if isinstance(source, Operation):

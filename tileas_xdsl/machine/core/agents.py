@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tileas_xdsl.analysis.memory.atomic_reads import decides_by_atomic
-from tileas_xdsl.analysis.thread_dependence import stores_the_same
+from tileas_xdsl.analysis.thread_dependence import ThreadDependence
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, HowIssued, Touch
 from tileas_xdsl.machine.core.handles import unknown_outcome
 from tileas_xdsl.machine.core.happens_before import Access, Clock, Knowledge, Mind, Proxy, TeamStore, join, observe
@@ -126,7 +126,8 @@ class Team:
 
     def instance(self, agent: Agent, op: Operation) -> TeamStore | None:
         """The store that `agent` makes now by `op`; None where warps may store other values, or to other places."""
-        if not agent.machine.code.fact(stores_the_same, op):
+        code = agent.machine.code
+        if not code.fact(code.kept(ThreadDependence).stores_the_same, op):
             return None
         executed = self._executed.setdefault(agent.number, {})
         times, last = executed.get(op, (0, -1))

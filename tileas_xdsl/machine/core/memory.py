@@ -328,6 +328,7 @@ class ByteRegion:
 
     __slots__ = (
         "_comb",
+        "_kind",
         "_runs",
         "_spans",
         "base",
@@ -370,12 +371,20 @@ class ByteRegion:
             self.start, self.stop, self.box = offset, offset + itemsize, self._element_as_box()
         self._runs: NDArray[np.int64] | None = None
         self._comb: Comb | None = None
+        self._kind: _Kind | None = None
         self._spans: tuple[Span, ...] | None = None
 
     @property
     def form(self) -> tuple[object, ...]:
         """All but where it begins."""
         return self.key[1:]
+
+    @property
+    def kind(self) -> _Kind:
+        """Its form, by which it is told apart at once from others."""
+        if self._kind is None:
+            self._kind = _kind_of(self.form)
+        return self._kind
 
     @property
     def hull(self) -> Box | None:
@@ -476,7 +485,7 @@ class ByteRegion:
         if self.box is not None and other.box is not None:
             return all(a < d and c < b for (a, b), (c, d) in zip(self.box, other.box, strict=True))
         if self.copies or other.copies:
-            meet = _scattered_meet(other.offset - self.offset, self.form, other.form)
+            meet = _scattered_meet(other.offset - self.offset, self.kind, other.kind)
         else:
             meet = self.comb.meets(other.comb)
         if meet is not None:
@@ -582,13 +591,25 @@ Form = tuple[Any, ...]
 """What makes a region but its object and where it begins there."""
 
 
+class _Kind:
+    """A form, hashed as an object: it has a number for each thread."""
+
+    __slots__ = ("form",)
+
+    def __init__(self, form: Form) -> None:
+        self.form = form
+
+
+_kind_of = lru_cache(maxsize=1 << 14)(_Kind)
+
+
 @lru_cache(maxsize=1 << 14)
-def _scattered_meet(distance: int, form: Form, other_form: Form) -> bool | None:
+def _scattered_meet(distance: int, kind: _Kind, other_kind: _Kind) -> bool | None:
     """
     What `_spans_meet` says of two regions of one object, of which the other begins at that `distance` from the first. A
     check compares few pairs, again and again.
     """
-    one, other = ByteRegion(_ANYWHERE, 0, *form), ByteRegion(_ANYWHERE, distance, *other_form)
+    one, other = ByteRegion(_ANYWHERE, 0, *kind.form), ByteRegion(_ANYWHERE, distance, *other_kind.form)
     return _spans_meet(one, other) if one.copies else _spans_meet(other, one)
 
 
