@@ -151,6 +151,9 @@ IN_GLUON = (
     Planted(AMD, Kind.SLOT, NUMBERS, "x = bufs.index(i % BUFFERS)", "x = bufs.index((i + 1) % BUFFERS)", ON_AMD),
 )
 
+WITHOUT_EDIT = (Kind.CIRCLE, Kind.FREED)
+"""What is repaired by taking something away, which no edit does."""
+
 RING, TASKS, PHASES = "examples/cp_async_ring.mlir", "examples/async_tasks.mlir", "examples/four_ways_phases.mlir"
 DEVICE, REGIONS, ATTENTION = "examples/nvgpu_ring.mlir", "examples/async_regions.mlir", "examples/attention_queue.mlir"
 BULK, STORES = "examples/zoo/tma-arrival-count.good.mlir", "examples/zoo/store-wait-count.good.mlir"

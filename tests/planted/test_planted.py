@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.checker.test_edits import applied
-from tests.planted.mistakes import FAULT, IN_GLUON, IN_IR, ROOT, Kind, Planted
+from tests.planted.mistakes import FAULT, IN_GLUON, IN_IR, ROOT, WITHOUT_EDIT, Kind, Planted
 from tests.support.corpora import each
 from tileas_xdsl.checker.verdict.mistakes import SourceEdit
 from tileas_xdsl.tools import main as command
@@ -49,17 +49,20 @@ def checked(
     return status, data if isinstance(data, list) else [data]
 
 
-def holds(planted: Planted, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every form of the kernel shows one finding."""
+def holds(planted: Planted, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any] | None]:
+    """Every form of the kernel shows one finding. Returns the edit of each, which makes it safe."""
     status, forms = checked(planted.text, planted, tmp_path, capsys)
     assert status == 1
+    edits: list[dict[str, Any] | None] = []
     for form in forms:
         (mistake,) = form["mistakes"]
         effect = form["findings"][mistake["first"]]["effect"]
         assert planted.seen in (FAULT if effect == UNDEFINED else effect)
+        edits.append(mistake["edit"])
         if mistake["edit"] is not None:
             status, _ = checked(repaired(planted.text, mistake["edit"]), planted, tmp_path, capsys)
             assert status == 0
+    return edits
 
 
 def repaired(text: str, edit: dict[str, Any]) -> str:
@@ -71,7 +74,8 @@ def repaired(text: str, edit: dict[str, Any]) -> str:
 def test_a_mistake_in_gluon_is_one_finding(
     planted: Planted, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    holds(planted, tmp_path, capsys)
+    edits = holds(planted, tmp_path, capsys)
+    assert all((edit is None) == (planted.kind in WITHOUT_EDIT) for edit in edits)
 
 
 @each("planted", IN_IR, 3, ids=lambda planted: planted.name)
