@@ -209,7 +209,7 @@ def read_pieces(agent: Agent, op: Operation, pieces: Sequence[Piece], lanes: Lan
 def assembled(pieces: Sequence[Piece], contents: Sequence[Any], lanes: Lanes) -> Array:
     """The tile with the given contents of its pieces."""
     rank = len(pieces[0].place) if pieces else len(lanes.shape)
-    tile = np.full((1,) * (rank - len(lanes.shape)) + lanes.shape, lanes.padding).astype(lanes.element.dtype)
+    tile = _padding((1,) * (rank - len(lanes.shape)) + lanes.shape, lanes)
     for piece, values in zip(pieces, contents, strict=True):
         tile[piece.place] = values
     tile = tile.reshape(lanes.shape)
@@ -217,6 +217,14 @@ def assembled(pieces: Sequence[Piece], contents: Sequence[Any], lanes: Lanes) ->
         return tile
     other = np.zeros_like(tile) if lanes.other is None else lanes.other
     return np.where(lanes.mask, tile, other).astype(lanes.element.dtype)
+
+
+def _padding(shape: tuple[int, ...], lanes: Lanes) -> Array:
+    """A tile of what lies outside of the array. Zero is no bits: scales of 8 bits have no other zero."""
+    is_zero = np.ndim(lanes.padding) == 0 and lanes.padding == 0 and not np.signbit(lanes.padding)
+    return (
+        np.zeros(shape, lanes.element.dtype) if is_zero else np.full(shape, lanes.padding).astype(lanes.element.dtype)
+    )
 
 
 def write_pieces(agent: Agent, op: Operation, pieces: Sequence[Piece], value: Any, mask: Any = None) -> None:

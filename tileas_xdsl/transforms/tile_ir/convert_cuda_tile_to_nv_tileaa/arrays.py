@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, BlockArgument, SSAValue
 
 from tileas_xdsl.analysis.memory.rows import WIDEST
+from tileas_xdsl.analysis.tile_ir.tile_numbers import known
 from tileas_xdsl.dialects.array_numbers import ARGUMENTS, ARRAY
 from tileas_xdsl.dialects.cuda_tile.attributes import DivByAttr
 from tileas_xdsl.dialects.cuda_tile.base import TileIROp
@@ -81,13 +82,6 @@ def divisor(size: SSAValue | int) -> int:
 def strided(strides: tuple[int, ...]) -> StridedLayoutAttr:
     """The layout of an array with these strides, of which those that are open are `DYNAMIC_INDEX`."""
     return StridedLayoutAttr([NoneAttr() if stride == DYNAMIC_INDEX else IntAttr(stride) for stride in strides])
-
-
-def known(value: SSAValue) -> SSAValue:
-    """The value that `assume` ops say something of."""
-    while isinstance(value.owner, OPS["assume"]):
-        value = value.owner.operands[0]
-    return value
 
 
 def array_of(view: TileIROp) -> ArrayArgument | None:

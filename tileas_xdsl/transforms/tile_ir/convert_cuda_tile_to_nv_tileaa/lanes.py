@@ -19,6 +19,7 @@ from typing import cast
 
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
+from tileas_xdsl.analysis.tile_ir.tile_numbers import known
 from tileas_xdsl.dialects.cuda_tile.attributes import ConstantAttr
 from tileas_xdsl.dialects.cuda_tile.base import TileIROp
 from tileas_xdsl.dialects.cuda_tile.elements import number_of
@@ -29,7 +30,6 @@ from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.arrays import
     ArrayArgument,
     array_of,
     declared_arrays,
-    known,
 )
 
 SPREADING = (OPS["reshape"], OPS["broadcast"], OPS["assume"])

@@ -19,6 +19,7 @@ from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IntegerAttr, MemRefType, TensorType, i1, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from tileas_xdsl.analysis.tile_ir.tile_numbers import known
 from tileas_xdsl.dialects.cuda_tile.base import TileIROp
 from tileas_xdsl.dialects.cuda_tile.enumerations import PaddingAttr
 from tileas_xdsl.dialects.cuda_tile.ops import OPS
@@ -37,7 +38,6 @@ from tileas_xdsl.dialects.nv_tileaa.structure import BroadcastOp, SplatOp
 from tileas_xdsl.dialects.nv_tileaa.types import ArrayType
 from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr
 from tileas_xdsl.dialects.tiles.policies import MemScope, MemSemantic, RmwMode
-from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.arrays import known
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.elementwise import compared
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.products import takes_as_it_is
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.shapes import generated, permuted

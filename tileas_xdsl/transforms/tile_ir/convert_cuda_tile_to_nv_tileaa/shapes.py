@@ -7,6 +7,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, UnitAttr, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from tileas_xdsl.analysis.tile_ir.tile_numbers import constant_of
 from tileas_xdsl.dialects.cuda_tile.base import TileIROp
 from tileas_xdsl.dialects.nv_tileaa.compute import ReduceOp, ScanOp
 from tileas_xdsl.dialects.nv_tileaa.regions import YieldOp
@@ -16,7 +17,6 @@ from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.lanes import 
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.state import (
     CONVERT,
     Conversion,
-    constant_of,
     converts,
     held,
     kept_axes,

@@ -33,12 +33,11 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.memory.rows import WIDEST
+from tileas_xdsl.analysis.tile_ir.tile_numbers import constant_of, known
 from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.array_numbers import NAME, NUMBER, ROW_BYTES
 from tileas_xdsl.dialects.cuda_tile import types as tile_ir
-from tileas_xdsl.dialects.cuda_tile.attributes import ConstantAttr
 from tileas_xdsl.dialects.cuda_tile.base import TileIROp
-from tileas_xdsl.dialects.cuda_tile.elements import number_of
 from tileas_xdsl.dialects.cuda_tile.ops import OPS
 from tileas_xdsl.dialects.extensions.arith import IndexCastUIOp
 from tileas_xdsl.dialects.nv_tileaa.structure import (
@@ -52,7 +51,7 @@ from tileas_xdsl.dialects.nv_tileaa.structure import (
 from tileas_xdsl.dialects.nv_tileaa.types import PointerType, element_type_of
 from tileas_xdsl.dialects.scalars import scalar_of
 from tileas_xdsl.dialects.tiles.types import extents
-from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.arrays import ArrayArgument, known
+from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.arrays import ArrayArgument
 
 INDEX = IndexType()
 GLOBAL = 1
@@ -331,16 +330,3 @@ def index_of_constant(value: SSAValue) -> int | None:
 def encoding_of(value: SSAValue) -> Attribute:
     """Where a tile lies, as its type says."""
     return cast("TensorType[Attribute]", value.type).encoding
-
-
-def constant_of(value: SSAValue) -> int | None:
-    """The number that a constant of rank 0 is; None for anything else."""
-    owner = known(value).owner
-    if not isinstance(owner, OPS["constant"]):
-        return None
-    given = owner.properties["value"]
-    assert isinstance(given, ConstantAttr)
-    if given.type.get_shape():
-        return None
-    number = number_of(given.type.element_type, given.elements()[0])
-    return number if isinstance(number, int) else None
