@@ -39,6 +39,18 @@ def test_a_kernel_computes_what_numpy_does(tmp_path: Path, capsys: Output) -> No
     assert "ran, and is as expected" in capsys.readouterr().out
 
 
+def test_numbers_that_no_mask_checks_are_those_of_numpy(tmp_path: Path, capsys: Output) -> None:
+    """A padding that no lane takes, and a place that is computed from a loaded one."""
+    x, places = np.random.default_rng(2).standard_normal(32).astype(np.float32), np.array([1, 2], np.int32)
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "places.npy", places)
+    np.save(tmp_path / "want.npy", x + np.repeat(np.array([2, -1], np.float32), 16))
+    given = ["--arg", f"X={tmp_path}/x.npy", "--arg", f"Places={tmp_path}/places.npy", "--arg", "Y=32:zeros"]
+    kernel = f"{WRITTEN}/ops.py:unchecked(f32:?, i32:?, f32:?, 16)"
+    assert main(["run", kernel, *given, "--programs", "2", "--expect", f"Y={tmp_path}/want.npy"]) == 0
+    assert "ran, and is as expected" in capsys.readouterr().out
+
+
 def test_what_is_compiled_says_its_place_in_python(tmp_path: Path, capsys: Output) -> None:
     assert main(["compile", MATMUL, "--target", "sm_90a", "-o", str(tmp_path / "out.mlir")]) == 0
     line = PRODUCTS.read_text().split("\n").index("    for k in range(ct.num_tiles(A, axis=1, shape=(tm, tk))):") + 1

@@ -88,6 +88,15 @@ def bytes_of(X, Bytes, Y, n: C):
 
 
 @ct.kernel
+def unchecked(X, Places, Y, n: C):
+    """Gathers without bounds, and one number at a place that is loaded and squared."""
+    places = ct.bid(0) * n + ct.arange(n, dtype=ct.int32)
+    x = ct.gather(X, places, check_bounds=False, padding_value=3.0)
+    place = ct.gather(Places, (ct.bid(0),), padding_value=0)
+    ct.scatter(Y, places, x + ct.gather(Places, (place * place,), padding_value=-1))
+
+
+@ct.kernel
 def empty(X, n: C):
     pass
 

@@ -680,8 +680,6 @@ def _loads_pointers(op: TileIROp) -> None:
     if _pointee(op, "source") != tile_of(op.results[0]).element_type:
         _refuse(f"the pointers lead to {short(_pointee(op, 'source'))}, not to {short(op.results[0].type)}")
     if (padding := op.optional("paddingValue")) is not None:
-        if op.optional("mask") is None:
-            _refuse("a padding is for lanes that a mask turns off, and there is no mask")
         if padding.type != op.results[0].type:
             _refuse(f"the padding is {short(padding.type)}, and the result {short(op.results[0].type)}")
 

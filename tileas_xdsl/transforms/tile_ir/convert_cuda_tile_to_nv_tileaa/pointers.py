@@ -85,7 +85,10 @@ def _shape(op: TileIROp) -> tuple[int, ...]:
 
 
 def _tile_at(to: Conversion, lanes: Lanes, shape: Sequence[int]) -> TileAt | None:
-    """The tile that the lanes are; None where they lie otherwise."""
+    """The tile that the lanes are; None where they lie otherwise. One lane is a tile wherever it lies."""
+    if not held(shape):
+        places = _place(to, lanes)
+        return TileAt(to.values[lanes.array.pointer], places, (1,) * len(places), ())
     extents: list[int] = []
     numbers: list[list[Part]] = []
     order: dict[int, int] = {}
@@ -174,7 +177,8 @@ def _is_zero(value: SSAValue | None) -> bool:
 @converts("load_ptr_tko")
 def _gather(to: Conversion, op: TileIROp) -> None:
     require_weak(to, op)
-    lanes, shape, padding = _lanes(to, op), _shape(op), op.optional("paddingValue")
+    lanes, shape = _lanes(to, op), _shape(op)
+    padding = op.optional("paddingValue") if op.optional("mask") is not None else None
     kind = op.results[0].type
     assert isinstance(kind, TileType)
     if lanes is None:
@@ -182,7 +186,7 @@ def _gather(to: Conversion, op: TileIROp) -> None:
             to.value(op.operand("source")),
             [],
             _optional(to, op, "mask"),
-            _optional(to, op, "paddingValue"),
+            None if padding is None else to.value(padding),
             [],
         ]
         to.give(op, to.result(access(LoadOp, operands, [to.type(kind), []], {})))
