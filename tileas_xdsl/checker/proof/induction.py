@@ -10,7 +10,7 @@ heads are compared: from which iteration on does the state recur, and after how 
 searched.
 
 A state may not recur because every iteration leaves more behind. Then the search is made once more with leftovers
-gathered (see `leftovers`).
+gathered (see `leftovers`). Where a first long execution shows that, longer ones are put off until this has failed.
 
 Where there is no proof because two numbers come closer to each other from iteration to iteration, or because an access
 comes closer to a place of which it does not know, their distance says how many iterations later they meet. That trip
@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise, takewhile
@@ -104,6 +105,10 @@ class _LongerPeriodError(Exception):
         super().__init__(reason)
 
 
+class _LeavesMoreError(NoProofError):
+    """Every iteration leaves more behind, as far as one execution shows."""
+
+
 def prove(execute: Execute, checked: int, target: int | None = None) -> Proof:
     """
     Prove that every trip count is right, given that those up to `checked` are.
@@ -113,22 +118,30 @@ def prove(execute: Execute, checked: int, target: int | None = None) -> Proof:
     count is wrong.
     """
 
-    def by(*, gathers_leftovers: bool) -> Proof:
-        by_turns = _Induction(execute, checked, target, as_slots_turn=True, gathers_leftovers=gathers_leftovers)
+    def by(*, gathers_leftovers: bool, is_patient: bool = True) -> Proof:
+        ways = {"gathers_leftovers": gathers_leftovers, "is_patient": is_patient}
+        by_turns = _Induction(execute, checked, target, as_slots_turn=True, **ways)
         try:
             return by_turns.prove()
         except NoProofError:
             if not by_turns.meets_equal_slots:
                 raise
         # The program may tell the slots of a ring apart: by computing with their numbers, for one.
-        return _Induction(execute, checked, target, as_slots_turn=False, gathers_leftovers=gathers_leftovers).prove()
+        return _Induction(execute, checked, target, as_slots_turn=False, **ways).prove()
 
     try:
-        return by(gathers_leftovers=False)
+        return by(gathers_leftovers=False, is_patient=False)
     except NoProofError as error:
         if not error.gathering_may_help:
             raise
-    return by(gathers_leftovers=True)
+        is_put_off = isinstance(error, _LeavesMoreError)
+    try:
+        return by(gathers_leftovers=True)
+    except NoProofError:
+        if is_put_off:
+            with suppress(NoProofError):
+                return by(gathers_leftovers=False)
+        raise
 
 
 @dataclass(frozen=True)
@@ -157,13 +170,22 @@ Recurrences = dict[LoopKey, Recurrence]
 
 class _Induction:
     def __init__(
-        self, execute: Execute, checked: int, target: int | None, *, as_slots_turn: bool, gathers_leftovers: bool
+        self,
+        execute: Execute,
+        checked: int,
+        target: int | None,
+        *,
+        as_slots_turn: bool,
+        gathers_leftovers: bool,
+        is_patient: bool,
     ) -> None:
         self.execute = execute
         self.checked = checked
         self.target = target
         self.as_slots_turn = as_slots_turn
         self.gathers_leftovers = gathers_leftovers
+        self.is_patient = is_patient
+        """Whether longer executions are tried where every iteration of one leaves more behind."""
         self.meets_equal_slots = False
         self.entries = 0
         self.executed = set(range(checked + 1))
@@ -236,7 +258,11 @@ class _Induction:
         if not rates:
             yield {}, self.checked
             return
-        guess = _recurrences_on(run, [key for key in rates if key in _leading(run)])
+        growing = [loop for loop in run.loops if loop.key in rates and loop.heads]
+        leading = [loop for loop in growing if loop.key in _leading(run)]
+        # A loop that runs at another time than those has to be cut itself.
+        is_enough = all(any(map(loop.runs_beside, leading)) for loop in growing)
+        guess = _recurrences_on(run, [loop.key for loop in leading]) if is_enough else None
         if guess:
             yield guess, self.checked + SPAN
         yield self._searched(list(rates))
@@ -247,7 +273,7 @@ class _Induction:
         Where some of them are missing, one longer run may show them: the climb without them would take much longer. It
         also has to find the others again: the numbers 0, 1, 2, 3 of four slots in the last turns look even.
 
-        Raises `NoProofError` if there are none.
+        Raises `NoProofError` if there are none, `_LeavesMoreError` if longer runs are not worth their time yet.
         """
         wanted = set(keys)
         best: Recurrences = {}
@@ -263,6 +289,8 @@ class _Induction:
                 best, seen_at = found, trip_count
             if best and (len(best) == len(keys) or seen_at < trip_count):
                 return best, seen_at
+            if not best and not self.is_patient and all(_grows(run, key) for key in keys):
+                raise _LeavesMoreError(self._why_not(run, keys[0]), gathering_may_help=True)
         if best:
             return best, seen_at
         raise NoProofError(self._why_not(run, keys[0]), gathering_may_help=True)
@@ -321,7 +349,8 @@ class _Induction:
             trip_count = trip_count + 1 if good or trip_count < start or trip_count >= latest else latest
             reach = self.reach
             try:
-                pair = run_of(trip_count), run_of(trip_count + period, is_larger=True)
+                # Where one step has failed already, the larger run may be the smaller one of a later step.
+                pair = run_of(trip_count), run_of(trip_count + period, is_larger=not reason)
                 if self.reach != reach:
                     # What was left out of earlier snapshots may matter after all.
                     raise NoProofError("larger trip counts reach other memory")
@@ -386,6 +415,13 @@ def _recurrences_on(run: RecordedRun, keys: Sequence[LoopKey]) -> Recurrences:
             if recurrence is not None:
                 found[loop.key] = recurrence
     return found
+
+
+def _grows(run: RecordedRun, key: LoopKey) -> bool:
+    """Whether the state at the head of a loop is larger from turn to turn, in the second half of its turns."""
+    sizes = [len(snapshot.shape) for (other, _), snapshot in run.snapshots.items() if other == key]
+    later = sizes[len(sizes) // 2 :]
+    return len(later) > 1 and all(size < larger for size, larger in pairwise(later))
 
 
 def _recurrence_of(snapshots: Sequence[Snapshot]) -> Recurrence | None:

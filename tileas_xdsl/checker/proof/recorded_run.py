@@ -84,6 +84,10 @@ class Turns:
     def count(self) -> int:
         return len(self.heads)
 
+    def runs_beside(self, other: Turns) -> bool:
+        """Whether a turn of one begins between the turns of the other: a loop runs beside itself."""
+        return self.heads[0] <= other.heads[-1] and other.heads[0] <= self.heads[-1]
+
     def begins(self) -> bool:
         """Note that a turn begins. Returns whether the agent has to pause, so that a snapshot can be drawn."""
         turn = len(self.heads)
