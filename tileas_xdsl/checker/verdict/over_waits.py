@@ -35,9 +35,6 @@ from tileas_xdsl.machine.core.meaning import Kind, meaning_of
 from tileas_xdsl.machine.core.orders import Lazy
 from tileas_xdsl.machine.core.violations import BlockDependentError, UndecidedError, UnsupportedError
 from tileas_xdsl.machine.core.what_if import Relaxation, WhatIf
-from tileas_xdsl.machine.time.simulated_time import Timed
-from tileas_xdsl.machine.time.simulation import timed_run
-from tileas_xdsl.targets.cycles import timing_table
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.execution import Machine
@@ -228,9 +225,12 @@ def look_for_over_waits(case: Case, counts: Sequence[int], is_safe: JudgeOfProgr
         return _is_right_with(case, relaxation)
 
     def is_proved(relaxation: Relaxation) -> bool:
-        return is_proved_with(case, WhatIf(relaxed=relaxation), counts) and (
-            relaxation.more is not None or _is_safe_without(case, relaxation.op, is_safe)
-        )
+        can_go = relaxation.more is None
+        if can_go and not _is_safe_without(case, relaxation.op, is_safe):
+            return False
+        # What is in a wait goes with it, and has to be right behind one that does not wait.
+        holds_more = not can_go or any(region.blocks for region in relaxation.op.regions)
+        return not holds_more or is_proved_with(case, WhatIf(relaxed=relaxation), counts)
 
     costs = _Costs(case)
     for relaxation, counts_met in over_waits(case.waits, goes_right, is_proved):
@@ -288,6 +288,10 @@ class _Costs:
 
 
 def _cycles_of(case: Case, relaxed: Relaxation | None) -> int:
+    from tileas_xdsl.machine.time.simulated_time import Timed
+    from tileas_xdsl.machine.time.simulation import timed_run
+    from tileas_xdsl.targets.cycles import timing_table
+
     machine = case.subject.machine(Timed(timing_table(TIMED_AS)))
     machine.what_if = WhatIf(relaxed=relaxed)
     arguments = case.subject.prepare(machine, case.scalars(case.right[-1]))
