@@ -39,7 +39,7 @@ func.func @f(%t: !nv_tileas.token, %x: f32) {{
 
 def measure() -> list[dict[str, Any]]:
     """One row a size: seconds to shrink and to verify, their ratio, and the growth from the size before."""
-    from tileas_xdsl.dialects.nv_tileas import NvTileAS
+    from tileas_xdsl.dialects.nv_tileas.dialect import NvTileAS
     from tileas_xdsl.transforms.tileas.optimize_pipeline_region import OptimizePipelineRegionPass
 
     ctx = Context()

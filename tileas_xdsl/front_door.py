@@ -54,7 +54,8 @@ from tileas_xdsl.tools.machine_code import CHECK_SECONDS
 from tileas_xdsl.tools.pass_pipelines import apply_passes, passes_named
 from tileas_xdsl.tools.passes import PassList, passes_of
 from tileas_xdsl.tools.progress import bar, progress
-from tileas_xdsl.tools.ptx import LaunchOptions, is_ptx, module_of_ptx
+from tileas_xdsl.tools.ptx import LaunchOptions, is_ptx
+from tileas_xdsl.tools.ptx.kernels import module_of_ptx
 from tileas_xdsl.tools.schedule import TARGET, HowScheduled, schedules_of
 from tileas_xdsl.tools.time_limit import TIMEOUT
 from tileas_xdsl.tools.timeline import TRIP_COUNT, timed_run_of

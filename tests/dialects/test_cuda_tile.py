@@ -9,7 +9,7 @@ from xdsl.utils.exceptions import ParseError
 
 from tests.dialects.cuda_tile_samples import AROUND, GENERIC, SAMPLES, program, written
 from tests.support.ir import parse, print_custom, print_generic
-from tileas_xdsl.dialects.cuda_tile import CudaTile
+from tileas_xdsl.dialects.cuda_tile.dialect import CudaTile
 from tileas_xdsl.dialects.cuda_tile.enumerations import ENUMERATIONS, WordAttr
 from tileas_xdsl.dialects.cuda_tile.table import ROWS
 

@@ -28,9 +28,10 @@ from tests.dialects.nv_tileas_samples import FUNCTIONS, SAMPLES, program
 from tests.support.ir import ROOT, assert_round_trips, parse, print_custom, print_generic, run_passes
 from tests.support.mlir import mlir_opt
 from tileas_xdsl.dialects.nv_tileaa.types import MemTokenType, ProgramIdType
-from tileas_xdsl.dialects.nv_tileas import NvTileAS, compute, control, memory, pipeline, slices, structure, tma, tokens
+from tileas_xdsl.dialects.nv_tileas import compute, control, memory, pipeline, slices, structure, tma, tokens
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomAttr, AtomFamily, AtomPlanAttr
+from tileas_xdsl.dialects.nv_tileas.dialect import NvTileAS
 from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr
 from tileas_xdsl.dialects.nv_tileas.types import (
     AsyncTokenType,

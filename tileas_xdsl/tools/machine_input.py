@@ -34,7 +34,7 @@ from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.machine.parts.programs import AXES
 from tileas_xdsl.tools.errors import InputError, OutOfTimeError, place_of
 from tileas_xdsl.tools.inputs import STDIN, full_context, is_kernel, parse_module, read_text
-from tileas_xdsl.tools.ptx import is_ptx, module_of_ptx, options_of
+from tileas_xdsl.tools.ptx import LaunchOptions, is_ptx, options_of
 from tileas_xdsl.tools.python import PythonFile, PythonKernel, asks_for_launches, kernels_of_python
 from tileas_xdsl.tools.rendering import Source
 
@@ -158,10 +158,16 @@ def read_input(
         if arguments is None:
             raise InputError([f"{name}: error: this command does not read PTX; use tileas check, run or timeline"])
         options = replace(options_of(arguments), with_numbers=with_numbers)
-        module = module_of_ptx(text, path, options, asked_function(arguments))
+        module = _kernels_in_ptx(text, path, options, arguments)
         return Input(module, Source(name, text), public_functions(module)[0] if arguments.function else None)
     module = parse_module(text, name, full_context(allow_unregistered=allow_unregistered))
     return Input(module, Source(name, text))
+
+
+def _kernels_in_ptx(text: str, path: str, options: LaunchOptions, arguments: argparse.Namespace) -> ModuleOp:
+    from tileas_xdsl.tools.ptx.kernels import module_of_ptx
+
+    return module_of_ptx(text, path, options, asked_function(arguments))
 
 
 def read_kernels(
@@ -179,7 +185,7 @@ def read_kernels(
     name = "<stdin>" if path == STDIN else path
     text = read_text(path)
     if arguments is not None and is_ptx(path, text):
-        module = module_of_ptx(text, path, options_of(arguments), asked_function(arguments))
+        module = _kernels_in_ptx(text, path, options_of(arguments), arguments)
         function = public_functions(module)[0] if arguments.function else None
         title = f"@{', @'.join(public_functions(module))} in PTX" if arguments.level == "ptx" else None
         return [Input(module, Source(name, text), function, title, preconditions=stated_in(text))]

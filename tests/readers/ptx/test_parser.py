@@ -16,9 +16,9 @@ from tileas_xdsl.readers.ptx.operands import (
     number_of,
     operands_of,
 )
-from tileas_xdsl.readers.ptx.parser import is_ptx, parse
+from tileas_xdsl.readers.ptx.parser import parse
 from tileas_xdsl.readers.ptx.reading import read_ptx
-from tileas_xdsl.readers.ptx.syntax import Function, Instruction, Label, Place, PtxError, Register
+from tileas_xdsl.readers.ptx.syntax import Function, Instruction, Label, Place, PtxError, Register, is_ptx
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
 

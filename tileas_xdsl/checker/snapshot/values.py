@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tileas_xdsl.analysis.pipeline_steps import OwnSteps
 from tileas_xdsl.checker.snapshot.barriers import must_be_young
 from tileas_xdsl.checker.snapshot.snapshot import Drawing, draws_thing, draws_value
 from tileas_xdsl.machine.core.asynchronous_work import Touch
@@ -112,12 +111,6 @@ def _descriptor(drawing: Drawing, descriptor: Descriptor) -> None:
 def _touch(drawing: Drawing, touch: Touch) -> None:
     drawing.value(touch.view)
     drawing.literal((touch.is_write, touch.proxy, touch.is_atomic))
-
-
-@draws_value(OwnSteps)
-def _own_steps(drawing: Drawing, steps: OwnSteps) -> None:
-    """Which steps of its pipeline stage the body of an op makes itself."""
-    drawing.literal(steps)
 
 
 @draws_value(ElementType)

@@ -21,8 +21,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
-from xdsl.dialects import arith, llvm, memref, scf, vector
+from xdsl.dialects import arith, llvm, memref, scf
 from xdsl.dialects.builtin import FunctionType, IndexType, IntegerAttr, IntegerType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue, Use
@@ -33,8 +34,6 @@ from tileas_xdsl.analysis.value_flow import carried_to, condition_of, handed_on_
 from tileas_xdsl.dialects.nv_tileaa.memory import LoadOp, TiledLoadOp
 from tileas_xdsl.machine.arguments import argument_names, find_function
 
-READS = (llvm.LoadOp, memref.LoadOp, vector.LoadOp, LoadOp, TiledLoadOp)
-"""Ops that read from memory what their operands lead to, and do nothing else."""
 PLAIN = frozenset({"arith", "math", "llvm", "memref"})
 """Dialects whose ops tell no number of a thread or a block."""
 ORDERED = frozenset({"ordering", "volatile_", "isVolatile"})
@@ -132,7 +131,7 @@ def _sources(value: SSAValue, handed: Handed) -> Sequence[SSAValue] | None:
     if isinstance(maker, scf.WhileOp | scf.IfOp):
         decides = condition_of(maker)
         return None if decides is None else [decides, *handed.get(value, ())]
-    if isinstance(maker, READS):
+    if isinstance(maker, _reads()):
         return maker.operands if _is_of_what_nothing_writes(maker) else None
     is_plain = maker.name.partition(".")[0] in PLAIN and not maker.regions and is_side_effect_free(maker)
     return maker.operands if is_plain else None
@@ -159,13 +158,21 @@ def _behind(value: SSAValue) -> Iterator[SSAValue]:
             seen.update(each.op.operands)
 
 
+@cache
+def _reads() -> tuple[type[Operation], ...]:
+    """Ops that read from memory what their operands lead to, and do nothing else."""
+    from xdsl.dialects import vector
+
+    return (llvm.LoadOp, memref.LoadOp, vector.LoadOp, LoadOp, TiledLoadOp)
+
+
 def _is_only_read(array: SSAValue) -> bool:
     """Whether nothing but loads accesses what an argument leads to."""
     seen, stack = {array}, [array]
     while stack:
         for use in stack.pop().uses:
             reached = names_behind(use)
-            if isinstance(use.operation, READS):
+            if isinstance(use.operation, _reads()):
                 continue
             if reached is None:
                 if use.operation.regions or not is_side_effect_free(use.operation):

@@ -14,7 +14,7 @@ from tileas_xdsl.analysis.memory.tail_guards import is_tail_guard
 from tileas_xdsl.analysis.value_flow import names_behind
 from tileas_xdsl.checker.verdict.loop_lengths import called_function
 from tileas_xdsl.checker.verdict.steering import steers
-from tileas_xdsl.dialects.nv_tileas.attributes import MASKED
+from tileas_xdsl.dialects.nv_tileas import MASKED
 from tileas_xdsl.interfaces import LoopLikeOpInterface
 from tileas_xdsl.machine.arguments import argument_at, argument_names, is_integer_scalar
 from tileas_xdsl.machine.core.meaning import facts_of

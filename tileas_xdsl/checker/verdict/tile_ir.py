@@ -23,12 +23,13 @@ from xdsl.ir import Operation
 from tileas_xdsl.analysis.memory.block_order import weakness_of
 from tileas_xdsl.analysis.memory.blocks_apart import BlocksOfGrid, Clash, Touch, blocks_of_grid
 from tileas_xdsl.checker.verdict.report import Finding, Outcome, Report
-from tileas_xdsl.dialects.cuda_tile.structure import HINTS, EntryOp
+from tileas_xdsl.dialects.cuda_tile import DIALECT, HINTS
 from tileas_xdsl.machine.core.assumptions import BLOCKS_ALONE
 from tileas_xdsl.machine.core.violations import Effect, Party, Violation, ViolationKind
 
 if TYPE_CHECKING:
     from tileas_xdsl.analysis.tile_ir.undefined import Combined, Outside
+    from tileas_xdsl.dialects.cuda_tile.structure import EntryOp
 
 
 # Blocks ---------------------------------------------------------------------------------------------------------------
@@ -83,6 +84,10 @@ def _tile(touch: Touch, numbers: tuple[int, ...]) -> str:
 
 def judge_tile_ir(module: Operation, report: Report, functions: Container[str] | None = None) -> None:
     """Add to a report what the entries of a module ask for that is undefined: all, or those with these names."""
+    if not any(op.dialect_name() == DIALECT for op in module.walk()):
+        return
+    from tileas_xdsl.dialects.cuda_tile.structure import EntryOp
+
     for entry in module.walk():
         if isinstance(entry, EntryOp) and (functions is None or entry.sym_name.data in functions):
             findings = [Finding(entry.sym_name.data, {}, violation) for violation in _violations(entry)]

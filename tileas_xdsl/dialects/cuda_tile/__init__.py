@@ -6,16 +6,7 @@ the exceptions of `custom.py` and `structure.py`), the verifiers (`verifiers.py`
 (`readers/tile_ir/`). Source: public definitions of release 13.3 (NVIDIA/cuda-tile).
 """
 
-from xdsl.ir import Dialect
-
-from tileas_xdsl.dialects.cuda_tile.attributes import ATTRIBUTES
-from tileas_xdsl.dialects.cuda_tile.enumerations import ENUMERATIONS, PaddingAttr
-from tileas_xdsl.dialects.cuda_tile.ops import OPS
-from tileas_xdsl.dialects.cuda_tile.structure import EntryOp, GlobalOp, ModuleOp
-from tileas_xdsl.dialects.cuda_tile.types import TYPES
-
-CudaTile = Dialect(
-    "cuda_tile",
-    [ModuleOp, EntryOp, GlobalOp, *OPS.values()],
-    [*TYPES, *ATTRIBUTES, *ENUMERATIONS.values(), PaddingAttr],
-)
+DIALECT = "cuda_tile"
+"""The name of the dialect."""
+HINTS = "tile_ir.hints"
+"""The attribute of a function that an entry has become, with the hints of the entry."""

@@ -38,8 +38,6 @@ from tileas_xdsl.dialects.cuda_tile.types import TileType, parse_type, short
 from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
 
 PREFIX = "cuda_tile."
-HINTS = "tile_ir.hints"
-"""The attribute of a function that an entry has become, with the hints of the entry."""
 
 
 def hints_of(module: Operation, target: str) -> dict[str, int]:

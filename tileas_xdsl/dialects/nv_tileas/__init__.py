@@ -4,81 +4,12 @@
 Where `nv_tileaa` says that data flows through queues, this dialect says how: pipelines of slots, tokens, layouts,
 asynchronous copies. Files: `types`, `attributes`; `classified`, `pipeline` and `agents` (async.pipeline.*), `tokens`;
 `structure` (storage, views, layouts) and `slices`; `memory`, `pointers` and `tma`; `compute` and `block_scaled`;
-`control`. `effects` has the memory effects of ops, `verification` the checks that ops share.
+`control`. `dialect` has all of them, `effects` has the memory effects of ops, `verification` the checks that ops share.
 """
 
-from __future__ import annotations
-
-from xdsl.ir import Dialect
-
-from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
-from tileas_xdsl.dialects.nv_tileas.attributes import (
-    AtomAttr,
-    AtomPlanAttr,
-    CacheModifierAttr,
-    EvictionPolicyAttr,
-    MemScopeAttr,
-    MemSemanticAttr,
-    OutOfBoundsModeAttr,
-    PaddingValueAttr,
-    RmwModeAttr,
-    SwizzleModeAttr,
-)
-from tileas_xdsl.dialects.nv_tileas.compute import COMPUTE_OPS
-from tileas_xdsl.dialects.nv_tileas.control import CONTROL_OPS
-from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, LayoutFormAttr
-from tileas_xdsl.dialects.nv_tileas.memory import MEMORY_OPS
-from tileas_xdsl.dialects.nv_tileas.pipeline import PIPELINE_OPS
-from tileas_xdsl.dialects.nv_tileas.pointers import POINTER_OPS
-from tileas_xdsl.dialects.nv_tileas.slices import SLICE_OPS
-from tileas_xdsl.dialects.nv_tileas.structure import STRUCTURE_OPS
-from tileas_xdsl.dialects.nv_tileas.tma import TMA_OPS
-from tileas_xdsl.dialects.nv_tileas.tokens import TOKEN_OPS
-from tileas_xdsl.dialects.nv_tileas.types import (
-    AsyncTokenType,
-    ConsumerTokenType,
-    MBarrierType,
-    PipelineIteratorType,
-    ProducerTokenType,
-    TiledViewType,
-    TmaDescriptorType,
-)
-from tileas_xdsl.dialects.scalars import Float4E0M3Type
-
-NvTileAS = Dialect(
-    "nv_tileas",
-    [
-        *PIPELINE_OPS,
-        AgentSwitchOp,
-        *TOKEN_OPS,
-        *STRUCTURE_OPS,
-        *SLICE_OPS,
-        *MEMORY_OPS,
-        *POINTER_OPS,
-        *TMA_OPS,
-        *COMPUTE_OPS,
-        *CONTROL_OPS,
-    ],
-    [
-        AsyncTokenType,
-        ProducerTokenType,
-        ConsumerTokenType,
-        PipelineIteratorType,
-        TmaDescriptorType,
-        MBarrierType,
-        TiledViewType,
-        Float4E0M3Type,
-        LayoutAttr,
-        LayoutFormAttr,
-        AtomAttr,
-        AtomPlanAttr,
-        CacheModifierAttr,
-        EvictionPolicyAttr,
-        MemSemanticAttr,
-        MemScopeAttr,
-        RmwModeAttr,
-        PaddingValueAttr,
-        SwizzleModeAttr,
-        OutOfBoundsModeAttr,
-    ],
-)
+MASKED = "nv_tileas.masked"
+"""
+The attribute of a branch on an element of a mask, whose arm accesses one element of memory. Where data is not computed,
+the branch is taken, as a mask of a tile counts as set there: more accesses, so no race is missed. A branch that does
+anything else is none of a mask, whatever it says of itself.
+"""

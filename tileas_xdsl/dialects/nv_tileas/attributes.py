@@ -131,13 +131,6 @@ class AtomAttr(ParametrizedAttribute, SpacedOpaqueSyntaxAttribute):
             printer.print_attr_dict(self.options.data)
 
 
-MASKED = "nv_tileas.masked"
-"""
-The attribute of a branch on an element of a mask, whose arm accesses one element of memory. Where data is not computed,
-the branch is taken, as a mask of a tile counts as set there: more accesses, so no race is missed. A branch that does
-anything else is none of a mask, whatever it says of itself.
-"""
-
 BOUND_ATOM = "nv_tileas.atom"
 """The discardable attribute that says the atom of an access of another dialect."""
 

@@ -12,7 +12,7 @@ from xdsl.ir import Operation
 from tileas_xdsl.dialects.extensions import DYNAMIC
 from tileas_xdsl.dialects.extensions.scf import ForallOp, InParallelOp
 from tileas_xdsl.dialects.extensions.unsigned_for import UnsignedForOp
-from tileas_xdsl.dialects.nv_tileas.attributes import MASKED
+from tileas_xdsl.dialects.nv_tileas import MASKED
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.handles import unknown_outcome

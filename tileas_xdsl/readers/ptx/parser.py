@@ -67,11 +67,6 @@ def parse(text: str) -> Module:
     return _Parser(_without_comments(text)).module()
 
 
-def is_ptx(text: str) -> bool:
-    """Whether the first statement of `text` is `.version`, as PTX demands it."""
-    return re.match(r"(?:\s+|//[^\n]*+|/\*.*?\*/)*+\.version\b", text, re.DOTALL) is not None
-
-
 def _without_comments(text: str) -> str:
     """`text` with blanks for comments: every other character keeps its place."""
     blanked = COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else re.sub(r"[^\n]", " ", match[0]), text)

@@ -15,6 +15,7 @@ as PTX.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -25,6 +26,11 @@ class PtxError(Exception):
     def __init__(self, line: int | None, message: str) -> None:
         self.line = line
         super().__init__(message)
+
+
+def is_ptx(text: str) -> bool:
+    """Whether the first statement of `text` is `.version`, as PTX demands it."""
+    return re.match(r"(?:\s+|//[^\n]*+|/\*.*?\*/)*+\.version\b", text, re.DOTALL) is not None
 
 
 BITS: Mapping[str, int] = {

@@ -5,6 +5,7 @@ What lets the command `tileas` start sooner: most of its start makes classes, an
     ops.py          the definitions of ops: each is read when its op is met
     attributes.py   the definitions of attributes: likewise
     instances.py    `isinstance` of ops and attributes: Python's `type` answers it
+    texts.py        the documentation of numpy's functions: left out
 
 All change what a module of another package calls, so this is for a process of ours: `import tileas_xdsl` does none.
 Without them the same classes come about, later.
@@ -21,6 +22,9 @@ def hasten() -> None:
     from tileas_xdsl.tools.start.methods import keep_code_of_dataclasses
 
     keep_code_of_dataclasses()
+    from tileas_xdsl.tools.start.texts import leave_out_texts_of_numpy
+
+    leave_out_texts_of_numpy()
     from tileas_xdsl.tools.start.ops import define_ops_when_met
 
     define_ops_when_met()

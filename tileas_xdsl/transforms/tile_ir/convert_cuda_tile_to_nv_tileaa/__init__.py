@@ -30,9 +30,10 @@ from xdsl.traits import is_side_effect_free
 from xdsl.transforms.dead_code_elimination import region_dce
 
 from tileas_xdsl.diagnostics import refuse
+from tileas_xdsl.dialects.cuda_tile import HINTS
 from tileas_xdsl.dialects.cuda_tile.attributes import HintsAttr
 from tileas_xdsl.dialects.cuda_tile.base import TileIROp
-from tileas_xdsl.dialects.cuda_tile.structure import HINTS, EntryOp
+from tileas_xdsl.dialects.cuda_tile.structure import EntryOp
 from tileas_xdsl.dialects.cuda_tile.structure import ModuleOp as TileIRModuleOp
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa import (
     elementwise,

@@ -29,7 +29,7 @@ from xdsl.ir import Attribute, BlockArgument, SSAValue
 
 from tileas_xdsl.analysis.memory.rows import WIDEST, has_open_rows, row_alignment
 from tileas_xdsl.analysis.threads.tiles import Tile
-from tileas_xdsl.dialects.nv_tileas.attributes import MASKED
+from tileas_xdsl.dialects.nv_tileas import MASKED
 from tileas_xdsl.dialects.nvvm.attributes import LoadCacheModifier
 from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncOp
 from tileas_xdsl.dialects.scalars import is_float
