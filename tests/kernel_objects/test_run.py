@@ -77,6 +77,15 @@ def test_the_kernel_says_what_the_commands_say(small: Kernel) -> None:
     assert small.check({"n": 2}).last_line.startswith("safe, with n = 2")
     assert small.timeline({"n": 4}).cycles == small.timeline({"n": 4}, target="sm_80").cycles
     assert small.timeline({"n": 4}).cycles != small.timeline({"n": 4}, target="sm_90").cycles
+    road = small.explain({"n": 4})
+    passes = "tileir{compute-capability=sm_80 pipeline-strategy=unspecialize}"
+    as_command = tileas.explain(small.module, passes, {"n": 4}, target="sm_80")
+    assert [stage.title for stage in road.stages[:-1]] == [stage.title for stage in as_command.stages[:-1]]
+    assert [stage.listing.lines for stage in road.stages] == [stage.listing.lines for stage in as_command.stages]
+    picture = road.stages[-1].picture
+    assert picture is not None
+    assert picture.cycles == small.timeline({"n": 4}).cycles
+    assert small.explain(passes="canonicalize").stages[-1].title == "canonicalize"
 
 
 # What is refused ------------------------------------------------------------------------------------------------------

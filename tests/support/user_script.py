@@ -40,6 +40,7 @@ def use(file: Path) -> None:
     kernel = tileas.compile(module, target="sm_90a", check=False)
     assert_type(kernel, tileas.Kernel)
     assert_type(kernel.run(a, b, c, n=1, device="machine"), KernelRun)
+    assert_type(kernel.explain({"n": 2}), Road)
     kernel[1](a, b, c, n=1)
     kernel[1, 2](a, b, c, n=1, stream=None)
     kernel[blocks](a, b, c, n=1)

@@ -17,7 +17,7 @@ from functools import cached_property
 from html import escape
 from io import StringIO
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
@@ -41,9 +41,12 @@ from tileas_xdsl.tools.errors import InputError, MissingFileError
 from tileas_xdsl.tools.inputs import full_context, parse_module, read_text
 from tileas_xdsl.tools.machine_code import TO_LLVM
 from tileas_xdsl.tools.time_limit import TIMEOUT
-from tileas_xdsl.tools.timeline import timed_run_of
+from tileas_xdsl.tools.timeline import TRIP_COUNT, timed_run_of
 from tileas_xdsl.views import timeline as pictures
 from tileas_xdsl.views.timeline.shown import ShownTimeline
+
+if TYPE_CHECKING:
+    from tileas_xdsl.views.stages import Road
 
 Device = Literal["machine", "gpu"]
 TEXT, MODULE = "<text>", "<module>"
@@ -227,6 +230,32 @@ class Kernel(Tabular):
         given = named_arguments(module, self.name, arguments)
         timed = timed_run_of(module, function, given, target or self.target, threads=threads, timeout=timeout)
         return ShownTimeline.of(pictures.timeline(timed))
+
+    def explain(
+        self,
+        arguments: Arguments = (),
+        *,
+        passes: str | None = None,
+        trip_count: int = TRIP_COUNT,
+        target: str | None = None,
+        threads: int | None = None,
+    ) -> Road:
+        """
+        What each of `passes` (None: those of the family, with the options of the kernel) does to the program: its IR,
+        remarks, verdict and timeline after each. Raises what `tileas.explain` raises.
+        """
+        from tileas_xdsl.tools.explain import HowRun, road_of
+
+        numbers = fixed_numbers(self.module, self.name, arguments)
+        how = HowRun(
+            function=self.name,
+            arg=[f"{name}={number}" for name, number in numbers.items()],
+            trip_count=trip_count,
+            target=target or self.target,
+            threads=threads,
+        )
+        chosen = str(self.options.driver(to_threads=False).pipeline_pass_spec()) if passes is None else passes
+        return road_of(self.module, chosen, how)
 
     @cached_property
     def _scheduled(self) -> ModuleOp:
