@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,11 @@ import tileas_xdsl as tileas
 from tests.kernel_objects.test_launch import driver, said  # noqa: F401 - a fixture
 from tests.support.ir import ROOT
 from tests.support.ptx import require_llvmlite, require_ptxas
-from tileas_xdsl.kernels.tuning import steps, tuning, workers
+from tileas_xdsl.kernels.compiling import Program
+from tileas_xdsl.kernels.tuning import estimate, steps, tuning, workers
 from tileas_xdsl.kernels.tuning.result import Candidate, Tuning
 from tileas_xdsl.kernels.tuning.space import points_of
+from tileas_xdsl.tools.compile import Options
 from tileas_xdsl.tools.main import main
 
 GEMM = ROOT / "examples" / "gemm_loop.mlir"
@@ -134,6 +137,16 @@ def test_blocks_that_compute_many_programs_are_sooner_where_each_is_short() -> N
     estimated, foretold = ([getattr(one, what) for one in found.candidates] for what in ("estimated", "foretold"))
     assert estimated[0] < 0.9 * estimated[1]
     assert foretold[0] < 0.9 * foretold[1]
+
+
+@pytest.mark.parametrize("strategy", SPACE["strategy"])
+def test_the_order_of_programs_decides_nothing_in_a_block(strategy: Any) -> None:
+    program = Program("gemm", GEMM.read_text())
+    options = Options(target="sm_90a", strategy=strategy, num_stages=3)
+    alone, grouped = (
+        estimate._decided(tileas.parse(program.text), None, replace(options, group_programs=rows)) for rows in (0, 8)
+    )
+    assert grouped == alone == estimate.agents_of(program, None, replace(options, group_programs=8))
 
 
 def test_what_does_not_fit_comes_last_and_says_why() -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tileas_xdsl.layouts.access import accesses
 from tileas_xdsl.layouts.banks import SHARED
@@ -205,6 +206,7 @@ def fits_in_boxes(shape: Sequence[int], element_bits: int) -> bool:
     return shape[-1] * element_bits % (8 * INNER_BYTES) == 0
 
 
+@lru_cache(maxsize=1024)
 def box_of(memory: LinearLayout, element_bits: int) -> tuple[int, ...] | None:
     """
     The box by which TMA writes a tile in this layout; None where it does not write it. Rows that are narrower than the

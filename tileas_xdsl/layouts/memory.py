@@ -17,6 +17,7 @@ gets fragments.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from tileas_xdsl.layouts.cute import CuteLayout, Swizzle, printed_as_cute
 from tileas_xdsl.layouts.errors import LayoutError, exponent
@@ -50,7 +51,15 @@ def swizzled(
     """
     if width not in SWIZZLES:
         raise LayoutError(f"a swizzle has 32, 64 or 128 bytes, or 0 for none, not {width}")
-    fastest_first = list(range(len(shape) - 1, -1, -1)) if order is None else list(order)
+    fastest_first = tuple(range(len(shape) - 1, -1, -1)) if order is None else tuple(order)
+    return _swizzled(tuple(shape), element_bits, width, fastest_first, times)
+
+
+@lru_cache(maxsize=1024)
+def _swizzled(
+    shape: tuple[int, ...], element_bits: int, width: int, fastest_first: tuple[int, ...], times: int
+) -> LinearLayout:
+    """The same layouts are asked for again and again: for each copy, and by several passes."""
     if not width or not shape:
         return row_major(shape, fastest_first)
     row = 8 * width // element_bits

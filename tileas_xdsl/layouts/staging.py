@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tileas_xdsl.layouts import f2
 from tileas_xdsl.layouts.access import VECTOR_BITS, LaneAccess, accesses, store_accesses
@@ -96,22 +97,23 @@ def _cost(choice: Staging) -> tuple[int, int, bool]:
     return choice.wavefronts, instructions, choice.write.needs_select or choice.read.needs_select
 
 
+@lru_cache(maxsize=256)
 def store_staging(
-    source: LinearLayout, element_bits: int, order: Sequence[int] | None = None, *, matrix_stores: bool = False
-) -> list[tuple[int, LinearLayout, LaneAccess]]:
+    source: LinearLayout, element_bits: int, *, matrix_stores: bool = False
+) -> tuple[tuple[int, LinearLayout, LaneAccess], ...]:
     """
     The layouts that a TMA store accepts (swizzles of 0, 32, 64 and 128 bytes), best first, each with the way in which
     the threads of `source` write it.
     """
     found: list[tuple[int, LinearLayout, LaneAccess]] = []
     for width in sorted(SWIZZLES, reverse=True):
-        memory = swizzled(source.shape, element_bits, width, order)
+        memory = swizzled(source.shape, element_bits, width)
         try:
             written = store_accesses(source, memory, element_bits, matrix=matrix_stores)[0]
             found.append((width, memory, written))
         except LayoutError:
             continue
-    return sorted(found, key=lambda choice: (choice[2].wavefronts, len(choice[2].instructions)))
+    return tuple(sorted(found, key=lambda choice: (choice[2].wavefronts, len(choice[2].instructions))))
 
 
 def _low_bits(

@@ -17,7 +17,8 @@ by `forecast`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, NoneAttr, TensorType
@@ -28,6 +29,7 @@ from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.memory import TiledStoreOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import CreatePipelineOp
 from tileas_xdsl.dialects.nv_tileas.verification import integers_of
+from tileas_xdsl.kernels.compiling import Program
 from tileas_xdsl.kernels.tuning.forecast import DoesNotFitError, Problem
 from tileas_xdsl.machine.arguments import find_function
 from tileas_xdsl.machine.warps.blocks import timing_beside_others
@@ -38,8 +40,9 @@ from tileas_xdsl.targets.gpu_timing import MOST_REGISTERS, REGISTERS, BlockNeeds
 from tileas_xdsl.targets.machine_models import machine_model
 from tileas_xdsl.targets.warps import WARP
 from tileas_xdsl.tools.compile import SCHEDULED, Options, loops_of, say_target
-from tileas_xdsl.tools.inputs import full_context
+from tileas_xdsl.tools.inputs import full_context, parse_module
 from tileas_xdsl.tools.machine_code import TO_KERNELS
+from tileas_xdsl.tools.main import without_collector
 from tileas_xdsl.transforms.tileas.assign_buffers import BUFFER
 
 ROW = 128
@@ -73,11 +76,24 @@ class Agents:
     """Whether a block computes many programs."""
 
 
-def agents_of(module: ModuleOp, name: str | None, options: Options) -> Agents:
+def agents_of(program: Program, name: str | None, options: Options) -> Agents:
     """
-    What the passes decide of the function `name` (None: the only one) of `module`, which they change. Raises
-    `InputError` for a target that does not exist, and `PassFailedException` where a pass refuses.
+    What the passes decide of the function `name` (None: the only one) of a program. Candidates that differ only in the
+    order of programs share it: that order decides nothing in a block.
+
+    Raises `InputError` for a target that does not exist, and `PassFailedException` where a pass refuses.
     """
+    return _agents_of(program, name, replace(options, group_programs=0))
+
+
+@lru_cache(maxsize=256)
+def _agents_of(program: Program, name: str | None, options: Options) -> Agents:
+    module = parse_module(program.text, program.name, full_context())
+    with without_collector():
+        return _decided(module, name, options)
+
+
+def _decided(module: ModuleOp, name: str | None, options: Options) -> Agents:
     interval, written = 0, find_function(module, name)[0]
     carried = max(map(_carried, written.walk()))
     stored = sum(

@@ -24,7 +24,6 @@ from tileas_xdsl.machine.warps.multiprocessor import StuckError
 from tileas_xdsl.readers.ptx.syntax import PtxError
 from tileas_xdsl.scheduling.program_work import ProgramWork
 from tileas_xdsl.tools.inputs import full_context, parse_module
-from tileas_xdsl.tools.main import without_collector
 from tileas_xdsl.transforms.tileas.group_programs import GroupProgramsPass
 
 Step = Literal["estimate", "compile"]
@@ -69,8 +68,7 @@ def _estimated(task: Task) -> Found:
     assert task.problem is not None
     module = _module(task)
     work = _work(module, task, task.problem)
-    with without_collector():
-        found = estimated(agents_of(module, task.function, task.request.options), work, task.problem, gpu)
+    found = estimated(agents_of(task.program, task.function, task.request.options), work, task.problem, gpu)
     return {"estimated": found.seconds, "blocks": found.together, "bound": found.bound}
 
 
