@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 
 import tileas_xdsl as tileas
 from tests.support.ir import ROOT
@@ -20,6 +22,7 @@ from tileas_xdsl.kernels.kernel import Kernel
 from tileas_xdsl.machine.arguments import find_function
 from tileas_xdsl.tools import main as command
 from tileas_xdsl.tools.errors import InputError, UnsafeCodeError
+from tileas_xdsl.transforms.tileas.materialize_async import MaterializeAsyncPass
 
 GEMM = ROOT / "examples/gemm_loop.mlir"
 COPY = ROOT / "examples/annotated_copy.mlir"
@@ -196,6 +199,22 @@ def test_files_that_are_no_kernels_are_errors(tmp_path: Path) -> None:
 def test_what_cannot_be_compiled_is_one_error(program: Any, options: dict[str, Any], said: str) -> None:
     with pytest.raises(tileas.Error, match=said):
         tileas.compile(program, **options)
+
+
+def test_what_a_pass_leaves_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Machine code is made without a look at the module behind each pass, unless something fails."""
+    apply = MaterializeAsyncPass.apply
+
+    def leaving_something_wrong(step: MaterializeAsyncPass, ctx: Context, op: ModuleOp) -> None:
+        apply(step, ctx, op)
+        function, _ = find_function(op, None)
+        last = function.regions[0].block.last_op
+        assert last is not None
+        last.detach()
+
+    monkeypatch.setattr(MaterializeAsyncPass, "apply", leaving_something_wrong)
+    with pytest.raises(InputError, match="terminator"):
+        tileas.compile(GEMM, target="sm_90a", check=False, cache=False)
 
 
 def test_a_program_names_its_grid_only_where_ids_are_plain_coordinates() -> None:

@@ -359,6 +359,29 @@ def _lowered(
     is_judged: bool,
     keep: Callable[[ModulePass, ModuleOp], None] | None,
 ) -> Lowered:
+    """
+    Where tiles become threads and nobody is shown the module between passes, it is verified in front of the threads. If
+    it is wrong there, or a pass fails, the passes run again on a copy, and what each leaves is verified.
+    """
+    is_shown = wanted is None or keep is not None
+    copy = None if is_shown or not machine_code.has_tiles(module) else module.clone()
+    try:
+        return _passed(module, options, wanted, is_judged=is_judged, keep=keep, verifies_each=copy is None)
+    except Exception:
+        if copy is not None:
+            _passed(copy, options, wanted, verifies_each=True)
+        raise
+
+
+def _passed(
+    module: ModuleOp,
+    options: Options,
+    wanted: str | None,
+    *,
+    is_judged: bool = False,
+    keep: Callable[[ModulePass, ModuleOp], None] | None = None,
+    verifies_each: bool,
+) -> Lowered:
     driver = options.driver(to_threads=wanted is not None)
     say_target(module, options.target)
     steps = driver.steps() if wanted is None else machine_code.steps(driver, module, options.threads)
@@ -369,11 +392,15 @@ def _lowered(
     with recorded_diagnostics() as said:
         for step in steps:
             if step.name == machine_code.TO_KERNELS:
+                if not verifies_each:
+                    _verify(module)
+                verifies_each = True
                 done.decisions += agents_of(module)
             if step.name == machine_code.TO_LLVM and is_judged:
                 done.threads = module.clone()
-            is_verified = machine_code.is_verified_by_next(step.name, wanted) and keep is None
-            _apply(step, module, context, verify=not is_verified)
+            _apply(step, module, context)
+            if keep is not None or (verifies_each and not machine_code.is_verified_by_next(step.name, wanted)):
+                _verify(module)
             done.decisions += decisions_behind(step.name, module)
             if step.name == SCHEDULED:
                 done.loops += loops_of(module)
@@ -401,12 +428,17 @@ def say_target(module: ModuleOp, target: str) -> None:
         module.attributes[TARGET] = ComputeCapabilityAttr(IntAttr(capability))
 
 
-def _apply(step: ModulePass, module: ModuleOp, context: Context, *, verify: bool) -> None:
+def _apply(step: ModulePass, module: ModuleOp, context: Context) -> None:
     try:
         step.apply(context, module)
-        if verify:
-            module.verify()
     except (PassFailedException, VerifyException) as error:
+        raise InputError([str(error)]) from None
+
+
+def _verify(module: ModuleOp) -> None:
+    try:
+        module.verify()
+    except VerifyException as error:
         raise InputError([str(error)]) from None
 
 

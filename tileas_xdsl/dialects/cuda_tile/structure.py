@@ -30,6 +30,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, NoTerminator, SymbolOpInterface, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
+from tileas_xdsl.dialects.cuda_tile import HINTS
 from tileas_xdsl.dialects.cuda_tile.attributes import ConstantAttr, HintsAttr
 from tileas_xdsl.dialects.cuda_tile.custom import with_terminator
 from tileas_xdsl.dialects.cuda_tile.debug import verify_scopes, verify_without_scope
