@@ -20,7 +20,7 @@ DIALECTS: dict[str, tuple[str, str]] = {
     "async_region": ("async_region", "AsyncRegion"),
     "cuda_tile": ("cuda_tile.dialect", "CudaTile"),
     "cute": ("cute", "Cute"),
-    "nv_tileaa": ("nv_tileaa", "NvTileAA"),
+    "nv_tileaa": ("nv_tileaa.dialect", "NvTileAA"),
     "nv_tileas": ("nv_tileas.dialect", "NvTileAS"),
     "nvg": ("triton.nvg", "NVG"),
     "nvgpu": ("nvgpu", "NVGPU"),

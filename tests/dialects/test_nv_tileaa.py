@@ -12,11 +12,11 @@ from xdsl.traits import get_effects, is_side_effect_free, is_speculatable
 from tests.dialects.nv_tileaa_samples import FUNCTIONS, SAMPLES, program
 from tests.support.ir import ROOT, assert_round_trips, parse, print_custom, print_generic
 from tests.support.mlir import mlir_opt
-from tileas_xdsl.dialects.nv_tileaa import NvTileAA
 from tileas_xdsl.dialects.nv_tileaa.attributes import (
     KernelSpecAttr,
     compute_capability_of,
 )
+from tileas_xdsl.dialects.nv_tileaa.dialect import NvTileAA
 from tileas_xdsl.dialects.nv_tileaa.opaque import OpaqueOp
 from tileas_xdsl.dialects.nv_tileaa.queue import ExecuteOp, GetOp, PutOp
 from tileas_xdsl.dialects.nv_tileaa.types import QueueType

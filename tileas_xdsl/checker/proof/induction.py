@@ -254,12 +254,17 @@ class _Induction:
         return {key: rate for key, rate in rates.items() if rate > 0}, more
 
     def _recurrences(self, rates: Rates, run: RecordedRun) -> Iterator[tuple[Recurrences, int]]:
-        """Ways in which the states at loop heads recur, and at which trip count that was seen; the cheapest first."""
+        """
+        Ways in which the states at loop heads recur, and at which trip count that was seen; the cheapest first. Raises
+        `NoProofError` if there are none, `_LeavesMoreError` if longer runs are not worth their time yet.
+        """
         if not rates:
             yield {}, self.checked
             return
         growing = [loop for loop in run.loops if loop.key in rates and loop.heads]
         leading = [loop for loop in growing if loop.key in _leading(run)]
+        if not self.is_patient and leading and all(_grows(run, loop.key) for loop in leading):
+            raise _LeavesMoreError(self._why_not(run, leading[0].key), gathering_may_help=True)
         # A loop that runs at another time than those has to be cut itself.
         is_enough = all(any(map(loop.runs_beside, leading)) for loop in growing)
         guess = _recurrences_on(run, [loop.key for loop in leading]) if is_enough else None
@@ -273,7 +278,7 @@ class _Induction:
         Where some of them are missing, one longer run may show them: the climb without them would take much longer. It
         also has to find the others again: the numbers 0, 1, 2, 3 of four slots in the last turns look even.
 
-        Raises `NoProofError` if there are none, `_LeavesMoreError` if longer runs are not worth their time yet.
+        Raises `NoProofError` if there are none.
         """
         wanted = set(keys)
         best: Recurrences = {}
@@ -289,8 +294,6 @@ class _Induction:
                 best, seen_at = found, trip_count
             if best and (len(best) == len(keys) or seen_at < trip_count):
                 return best, seen_at
-            if not best and not self.is_patient and all(_grows(run, key) for key in keys):
-                raise _LeavesMoreError(self._why_not(run, keys[0]), gathering_may_help=True)
         if best:
             return best, seen_at
         raise NoProofError(self._why_not(run, keys[0]), gathering_may_help=True)

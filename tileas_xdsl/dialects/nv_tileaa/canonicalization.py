@@ -413,4 +413,4 @@ PATTERNS: dict[type[CanonicalizedOp], tuple[RewritePattern, ...]] = {
     TiledStoreOp: (StoreWithConstantMask(),),
     ViewOp: (FuseViews(), ReshapeOfSplat()),
 }
-"""The patterns of each op. The package enters them into `CanonicalizedOp`, so that the ops need not import them."""
+"""The patterns of each op, which `CanonicalizedOp` looks up."""

@@ -6,7 +6,7 @@ reduce, scan, generate and pragma, their terminator and the types of an element.
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import TensorType
@@ -19,26 +19,28 @@ from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.tiles.syntax import TileOp
 
+Patterns = Mapping[type["CanonicalizedOp"], tuple[RewritePattern, ...]]
+
 
 class CanonicalizedOp(TileOp, HasCanonicalizationPatternsInterface, ABC):
     """
     An op with canonicalization patterns.
 
-    The patterns import the ops. To avoid a circle of imports, the package enters the patterns here once both are
-    loaded.
+    The patterns import the ops. To avoid a circle of imports, the package says here where they are.
     """
 
     @classmethod
     def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        return _patterns.get(cls, ())
+        (patterns,) = _loaders
+        return patterns().get(cls, ())
 
 
-_patterns: dict[type[CanonicalizedOp], tuple[RewritePattern, ...]] = {}
+_loaders: list[Callable[[], Patterns]] = []
 
 
-def enter_patterns(patterns: Mapping[type[CanonicalizedOp], tuple[RewritePattern, ...]]) -> None:
-    """Set the patterns of the ops. Called once, by the package, when all its modules are loaded."""
-    _patterns.update(patterns)
+def find_patterns_by(load: Callable[[], Patterns]) -> None:
+    """Let `load` load the patterns of the ops when they are asked for. Called once, by the package."""
+    _loaders.append(load)
 
 
 @irdl_op_definition
