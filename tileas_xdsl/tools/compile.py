@@ -360,8 +360,8 @@ def _lowered(
     keep: Callable[[ModulePass, ModuleOp], None] | None,
 ) -> Lowered:
     """
-    Where tiles become threads and nobody is shown the module between passes, it is verified in front of the threads. If
-    it is wrong there, or a pass fails, the passes run again on a copy, and what each leaves is verified.
+    Where tiles become threads and there is no `keep`, the module is verified in front of the threads. If it is wrong
+    there, or a pass fails, the passes run again on a copy, and what each leaves is verified.
     """
     is_shown = wanted is None or keep is not None
     copy = None if is_shown or not machine_code.has_tiles(module) else module.clone()
