@@ -120,9 +120,9 @@ def test_coordinates_that_the_grid_orders_are_not_followed_and_that_is_said():
     plain = "mov.u32 %r4, %ctaid.x; mov.b32 %r5, 0;"
     by_grid = "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %nctaid.x; rem.u32 %r4, %r1, %r2; div.u32 %r5, %r1, %r2;"
     launch = Launch(maps={(0, 0): map_from_text("f16[16x64]:swizzle=128")})
-    of = {"launch": launch, "parameters": ".param .align 64 .b8 map[128]"}
-    assert "arith.remui" not in programs.ops_of(by_grid + store, **of)
-    assert "nvvm.read.ptx.sreg.ctaid.x" in programs.ops_of(plain + store, **of)
+    map_ = ".param .align 64 .b8 map[128]"
+    assert "arith.remui" not in programs.ops_of(by_grid + store, launch, parameters=map_)
+    assert "nvvm.read.ptx.sreg.ctaid.x" in programs.ops_of(plain + store, launch, parameters=map_)
     said = "accesses to global memory do not race: they are not followed"
-    assert said in stated_assumptions(programs.module_of(by_grid + store, **of))
-    assert said not in stated_assumptions(programs.module_of(plain + store, **of))
+    assert said in stated_assumptions(programs.module_of(by_grid + store, launch, parameters=map_))
+    assert said not in stated_assumptions(programs.module_of(plain + store, launch, parameters=map_))
