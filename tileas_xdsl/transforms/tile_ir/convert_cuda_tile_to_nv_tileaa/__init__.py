@@ -21,9 +21,9 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.ir import Attribute, BlockArgument, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import is_side_effect_free
@@ -111,6 +111,7 @@ def converted(entry: EntryOp) -> FuncOp:
         function.body.block.add_op(ReturnOp())
     _drop_unused(function)
     _drop_numbers(to)
+    _share_constants(function)
     arguments = function.body.block.args
     function.function_type = FunctionType.from_lists([argument.type for argument in arguments], [])
     said = [to.attributes_of(argument) for argument in arguments]
@@ -128,6 +129,21 @@ def _drop_unused(function: FuncOp) -> None:
         computes = op.dialect_name() in COMPUTING or is_side_effect_free(op)
         if computes and op.results and not op.regions and all(result.first_use is None for result in op.results):
             Rewriter.erase_op(op)
+
+
+def _share_constants(function: FuncOp) -> None:
+    """Have each number once, in front of all loops, which count what they compute."""
+    entry, known = function.body.block, dict[Attribute, SSAValue]()
+    for op in list(function.walk()):
+        if not isinstance(op, arith.ConstantOp) or isinstance(op.result.type, TensorType):
+            continue
+        if op.value in known:
+            Rewriter.replace_op(op, [], [known[op.value]])
+            continue
+        known[op.value] = op.result
+        if op.parent is not entry:
+            op.detach()
+            Rewriter.insert_op(op, InsertPoint.at_start(entry))
 
 
 def _drop_numbers(to: Conversion) -> None:

@@ -282,6 +282,9 @@ class Conversion:
         number = value.owner.source if isinstance(value.owner, SplatOp) else value
         if isinstance(number.type, TensorType):
             return None
+        known = number.owner.value if isinstance(number.owner, arith.ConstantOp) else None
+        if isinstance(known, IntegerAttr | FloatAttr):
+            return self.constant(known.value.data, TensorType(number.type, shape))
         return self.result(SplatOp.create(operands=[number], result_types=[TensorType(number.type, shape)]))
 
     def reshaped(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
