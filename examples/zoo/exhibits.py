@@ -31,7 +31,8 @@ from tileas_xdsl.checker.witnesses.investigator import Investigator
 from tileas_xdsl.machine.core.violations import ViolationKind
 from tileas_xdsl.machine.time.simulation import simulate
 from tileas_xdsl.tools.inputs import full_context, parse_module
-from tileas_xdsl.tools.ptx import LaunchOptions, module_of_ptx
+from tileas_xdsl.tools.ptx import LaunchOptions
+from tileas_xdsl.tools.ptx.kernels import module_of_ptx
 from tileas_xdsl.views.timeline import Timeline, timeline
 
 HERE = Path(__file__).parent

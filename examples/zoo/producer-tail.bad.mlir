@@ -9,7 +9,7 @@
 //   producer_tail for that: "prevents early exit of blocks in the cluster". Kernels that leave it out fault now and
 //   then.
 // wrong: The first block returns behind its last handover, and the second one still arrives at its barrier.
-// says: before the end of its block
+// says: may be gone
 // fix: The producer waits once more, until the last slot is given back.
 
 func.func @feed(%full: !llvm.ptr<3>, %empty: !llvm.ptr<3>, %n: i32) attributes {nvvm.cluster_dim = array<i32: 2, 1, 1>} {

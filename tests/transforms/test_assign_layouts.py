@@ -258,7 +258,9 @@ def test_default_layouts_cover_their_tiles(shape: tuple[int, ...], bits: int, wa
 
 
 def test_products_that_the_tensor_core_has():
-    assert of_product(64, 64, 64, 64, 4, Instructions.WGMMA) is None
+    doubles = of_product(64, 64, 64, 64, 4, Instructions.WGMMA)
+    assert doubles is not None
+    assert str(doubles.acc.shape) == "m8n8k4"
     assert of_product(8, 8, 8, 16, 4, Instructions.WGMMA) is None
     wgmma, sync = (
         of_product(64, 512, 64, 16, 4, Instructions.WGMMA),

@@ -68,11 +68,6 @@ def test_a_second_run_changes_nothing() -> None:
 
 
 STAYS = {
-    "a commit is waited for": (
-        "    %h =",
-        "    nv_tileas.async.wait %d : (!tok) -> ()\n    %h =",
-        ["producer_write"],
-    ),
     "a token of a fill is used twice": (
         "    %h =",
         "    nv_tileas.async.wait %f : (!tok) -> ()\n    %h =",
@@ -101,6 +96,14 @@ STAYS = {
     ),
 }
 """What stays compact: what stands in `QUEUED` in place of what, and the ops that are left."""
+
+
+def test_a_wait_for_a_commit_goes_since_the_reader_waits_for_the_stage() -> None:
+    text = QUEUED.replace("    %h =", "    nv_tileas.async.wait %d : (!tok) -> ()\n    %h =")
+    assert text != QUEUED
+    module = run_passes(parse(text), PASS)
+    assert _left(str(module)) == []
+    assert "async.wait" not in str(module)
 
 
 @pytest.mark.parametrize("why", STAYS)

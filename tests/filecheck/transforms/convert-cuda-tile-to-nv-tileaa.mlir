@@ -28,7 +28,7 @@ cuda_tile.module @kernels {
     return
   }
 }
-// CHECK:       func.func @rows(%a: memref<?x?xf32, strided<[?, 1]>>, %b: memref<32xf32>, %a_tiles1by64: index {tileas.name = "a", tileas.number = "tiles 1 by 64"})
+// CHECK:       func.func @rows(%a: memref<?x?xf32, strided<[?, 1]>> {tileas.row_bytes = 4 : i32}, %b: memref<32xf32>, %a_tiles1by64: index {tileas.name = "a", tileas.number = "tiles 1 by 64"})
 // CHECK-NEXT:    %nothing = arith.constant dense<0.000000e+00> : tensor<8x64xf32>
 // CHECK-NEXT:    %0 = nv_tileaa.get_program_id attributes {axis = 0 : i32} : () -> index
 // CHECK:         %total = scf.for %j = %{{.*}} to %a_tiles1by64 step %{{.*}} iter_args(%x = %nothing) -> (tensor<8x64xf32>) {
@@ -65,7 +65,7 @@ cuda_tile.module @kernels {
   }
 }
 // CHECK:       func.func @halve(%p: !nv_tileaa.ptr<f32, 1>, %off: i1)
-// CHECK-NEXT:    scf.if %off {
+// CHECK:         scf.if %off {
 // CHECK-NEXT:    } else {
 // CHECK-NEXT:      %x = nv_tileaa.load %p
 // CHECK:           scf.while
