@@ -6,8 +6,7 @@
 // mirrors: NVIDIA (CUTLASS, PipelineTmaAsync, producer_tail)
 // happened: A consumer gives its slots back at a barrier in the producer's block, which may be another one of the
 //   cluster. The producer waits for a free slot before each load, and so never for the last ones. CUTLASS has
-//   producer_tail for that: "prevents early exit of blocks in the cluster". Kernels that leave it out fault now and
-//   then.
+//   producer_tail for that: "prevents early exit of blocks in the cluster".
 // wrong: The first block returns behind its last handover, and the second one still arrives at its barrier.
 // says: may be gone
 // fix: The producer waits once more, until the last slot is given back.

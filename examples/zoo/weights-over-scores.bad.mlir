@@ -10,7 +10,7 @@
 // wrong: Two warps have the same lanes, each half of the columns. The weights of the second half take columns of the
 //   first one.
 // says: nvvm.tcgen05.st
-// fix: All warps meet between the loads and the stores, with a fence on both sides.
+// fix: All warps meet between the loads and the stores.
 
 llvm.mlir.global internal @slot() {addr_space = 3 : i32, alignment = 4 : i64} : i32
 

@@ -55,11 +55,8 @@ def circles_with_types() -> list[Place]:
 
 
 def small_modules_of_one_neighbour() -> list[Place]:
-    """
-    Modules of at most 60 lines that one module imports, which stands beside them; not those that are the program of a
-    process of their own, which no other module can take in.
-    """
-    sources = {name: source for name, source in modules().items() if 'if __name__ == "__main__":' not in source}
+    """Modules of at most 60 lines that one module imports, which stands beside them."""
+    sources = modules()
     users: dict[str, set[str]] = {}
     for module, used in import_graph(sources, for_types=True).items():
         for source in used:

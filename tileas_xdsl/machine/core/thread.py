@@ -94,9 +94,8 @@ class Thread:
         """How many slots of a queue may be relied on that does not say how many it has; None: as many as it takes."""
         return self.machine.unstated_slots
 
-    @property
     def seed_of_anything(self) -> int | None:
-        """The seed of numbers that may be anything; None where these are 0."""
+        """A seed for numbers that may be anything, another one at each call; None where these are 0."""
         return self.machine.order.seed_of_anything()
 
     def prepared(self, block: Block) -> list[Step]:

@@ -258,7 +258,7 @@ def _inside(op: TileIROp, tiles: TilesOf, pieces: Sequence[Piece]) -> None:
 
 def _anything(agent: Agent, shape: Sequence[int], element: ElementType) -> Any:
     """Numbers for elements that may be anything."""
-    seed = agent.seed_of_anything
+    seed = agent.seed_of_anything()
     if seed is None:
         return np.zeros(shape, element.dtype)
     generator = np.random.default_rng(seed)
