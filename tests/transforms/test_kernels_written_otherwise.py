@@ -61,7 +61,13 @@ def test_names_do_not_matter(kernel: Kernel) -> None:
     assert print_custom(results[0]) == print_custom(results[1])
 
 
-OTHER_INTERVALS = {("gemm_128x64x16", 0): 2, ("gemm_64x128x32", 0): -4, ("chained_gemm", 0): 3}
+OTHER_INTERVALS = {
+    ("gemm_128x64x16", 0): 2,
+    ("gemm_64x128x32", 0): -4,
+    ("chained_gemm", 0): 3,
+    ("block_scaled_gemm", 0): -1,
+    ("block_scaled_gemm", 1): -1,
+}
 """Kernel and seed of its other order -> the cycles that the interval has more than in the order that is written."""
 
 
