@@ -68,6 +68,16 @@ def test_the_page_shows_the_data() -> None:
     assert page_of(json.loads(DATA.read_text())) in (ROOT / "docs" / "triton.md").read_text()
 
 
+def test_most_functions_of_blocks_that_meet_have_a_verdict() -> None:
+    """Those that were refused when all were counted, judged anew; the page says the same."""
+    data = json.loads(DATA.read_text())
+    since, refused = data["of these since"], data["refused for blocks that meet"]
+    assert sum(since.values()) == refused
+    assert since["safe"] + since["reported"] >= refused * 3 / 4
+    words = "Judged since: {reported} have mistakes, {safe} are safe, {undecided} undecided, {refused} refused."
+    assert words.format(**since) in (ROOT / "docs" / "triton.md").read_text()
+
+
 def test_few_are_not_read_or_refused_for_other_reasons_than_clusters() -> None:
     data = json.loads(DATA.read_text())
     refused = sum(number for reason, number in data["reasons"]["refused"].items() if not BEYOND.search(reason))

@@ -171,6 +171,36 @@ def test_of_a_pair_of_blocks_both_are_executed() -> None:
     assert check(module_of("alone", alone), trip_counts=(2,), timeout=None).verdict is Verdict.VIOLATION
 
 
+MEETING = "      ttng.cluster_barrier\n"
+MADE_IN_A_LOOP = f"""
+#one = #ttg.swizzled_shared<{{vec = 1, perPhase = 1, maxPhase = 1, order = [0], CGALayout = [[0]]}}>
+#smem = #ttg.shared_memory
+!bar = !ttg.memdesc<1xi64, #one, #smem, mutable>
+module attributes {{"ttg.num-ctas" = 2 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90"}} {{
+  tt.func public @f(%n: i32) {{
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    scf.for %k = %c0 to %n step %c1 : i32 {{
+      %bar = ttg.local_alloc : () -> !bar
+      ttng.init_barrier %bar, 1 : !bar
+{MEETING}      ttng.arrive_barrier %bar, 1 : !bar
+      ttng.wait_barrier %bar, %c0 : !bar
+      ttng.inval_barrier %bar : !bar
+    }}
+    tt.return
+  }}
+}}
+"""
+
+
+def test_triton_lets_no_blocks_meet_behind_a_barrier_that_a_loop_makes_and_uses() -> None:
+    """The program has to do it itself."""
+    right = check(module_of("loop", MADE_IN_A_LOOP), timeout=None)
+    assert right.last_line == "safe for every trip count; assumed: n >= 0"
+    dropped = check(module_of("dropped", MADE_IN_A_LOOP.replace(MEETING, "")), timeout=None)
+    assert dropped.kinds[0] == "race"
+
+
 @pytest.mark.parametrize("name", FOUND)
 def test_what_triton_pipelines_wrongly_is_found(name: str) -> None:
     report = check(module_of(name), timeout=60)

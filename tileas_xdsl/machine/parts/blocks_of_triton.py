@@ -16,7 +16,7 @@ in their block here: where the elements of a tile cross blocks, Triton puts barr
 
 Behind the last barrier that is made, Triton lets the blocks meet where barriers are used from other blocks, unless the
 program does that itself (`runCrossCTAMBarrierInitSyncInsertion`). The meeting tells that the barriers are made, and
-nothing else.
+nothing else. Where loops make all barriers and use them, Triton refuses the kernel; here nothing lets the blocks meet.
 """
 
 from __future__ import annotations
@@ -220,10 +220,17 @@ def must_lie_alike(agent: Agent, op: Operation, tile: Attribute, kind: MemDescTy
 # Their first meeting --------------------------------------------------------------------------------------------------
 
 
+BARRIER_USERS = (
+    *(ttng.BarrierExpectOp, ttng.ArriveBarrierOp, ttng.WaitBarrierOp, ttng.AsyncTMACopyGlobalToLocalOp),
+    *(ttng.AsyncTMAGatherOp, ttng.TCGen5MMAOp, ttng.TCGen5MMAScaledOp, ttng.TCGen5CommitOp, ttng.CLCTryCancelOp),
+    ttng.AsyncSharedStoreOp,
+)
+
+
 def _last_init(op: Operation) -> Operation | None:
     """
     The op behind which Triton lets the blocks meet, of the function around `op`: the last that makes a barrier; None
-    where the program does it itself, before any barrier is used.
+    where the program does it itself, before any barrier is used, and where Triton has no place for it.
 
     Raises `UnsupportedError` where barriers are made in more than one branch.
     """
@@ -231,17 +238,27 @@ def _last_init(op: Operation) -> Operation | None:
     assert function is not None
     ops = list(function.walk())
     inits = [each for each in ops if isinstance(each, ttng.InitBarrierOp)]
+    if all(_is_used_within(each, function) for each in inits):
+        return None
     if any(each.parent is not inits[0].parent for each in inits) or inits[0].parent_op() is not function:
         raise UnsupportedError(op, "makes a barrier of a cluster in a branch; make all in one block of the function")
-    behind = ops[ops.index(inits[-1]) + 1 :]
-    users = (ttng.BarrierExpectOp, ttng.ArriveBarrierOp, ttng.WaitBarrierOp, ttng.AsyncTMACopyGlobalToLocalOp)
-    others = (ttng.AsyncTMAGatherOp, ttng.TCGen5MMAOp, ttng.TCGen5MMAScaledOp, ttng.TCGen5CommitOp, ttng.CLCTryCancelOp)
-    for each in behind:
+    for each in ops[ops.index(inits[-1]) + 1 :]:
         if isinstance(each, ttng.ClusterBarrierOp):
             return None
-        if isinstance(each, (*users, *others, ttng.AsyncSharedStoreOp)):
+        if isinstance(each, BARRIER_USERS):
             break
     return inits[-1]
+
+
+def _is_used_within(init: Operation, function: Operation) -> bool:
+    """
+    Whether a loop or branch of the function makes a barrier and uses one, too. The blocks would meet between the two,
+    and Triton lets them meet outside of loops and branches alone: it compiles no such kernel.
+    """
+    around = init
+    while (parent := around.parent_op()) is not None and parent is not function:
+        around = parent
+    return around is not init and any(isinstance(each, BARRIER_USERS) for each in around.walk())
 
 
 @per_op
