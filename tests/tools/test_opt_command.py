@@ -136,6 +136,7 @@ def test_what_is_not_decided_has_a_status_of_its_own(opt: Run) -> None:
         ("canonicalise", "error: there is no pass 'canonicalise'\n  help: did you mean canonicalize?"),
         ("tileir{pipeline-strategy=foo}", "error: tileir has no pipeline-strategy 'foo'; choose one of none, "),
         ("tileir{compute-capability=zzz}", "error: tileir: unknown compute-capability: no machine model of 'zzz'"),
+        ("tileir{compute-capabilty=x}", "no option 'compute-capabilty'; did you mean 'compute-capability'?\n  help: "),
         ("tileir{colour=red}", "help: `tileas passes tileir` lists its options"),
         ("a b", "error: -p a b: "),
         ("canonicalize{", "error: -p canonicalize{: "),

@@ -16,7 +16,7 @@ from xdsl.utils.exceptions import ArgSpecParseError, VerifyException
 
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.inputs import verify_module
-from tileas_xdsl.transforms.rewriting.choices import wrong_choice
+from tileas_xdsl.transforms.rewriting.choices import unknown_option, wrong_choice
 
 
 def passes_named(pipeline: str) -> list[ModulePass]:
@@ -46,12 +46,18 @@ def _pass_of(spec: ArgSpec) -> ModulePass:
     complaint = wrong_choice(pass_type, spec)
     if complaint is not None:
         raise InputError([f"error: {complaint}"])
+    unknown = unknown_option(pass_type, spec)
+    if unknown is not None:
+        raise _unusable(spec, unknown)
     try:
         return pass_type.from_spec(spec)
     except ValueError as error:
-        raise InputError(
-            [f"error: {spec.name}: {error}\n  help: `tileas passes {spec.name}` lists its options"]
-        ) from None
+        raise _unusable(spec, f"{spec.name}: {error}") from None
+
+
+def _unusable(spec: ArgSpec, reason: str) -> InputError:
+    """The error for options that a pass does not take."""
+    return InputError([f"error: {reason}\n  help: `tileas passes {spec.name}` lists its options"])
 
 
 def apply_passes(passes: Sequence[ModulePass], module: ModuleOp, context: Context) -> None:

@@ -1,16 +1,20 @@
 """
-Options of passes that take one word out of a few, spelled as `Literal["one", "other"]`.
+Options of passes: those that do not exist, and those that take one word out of a few (`Literal["one", "other"]`).
 
+    tileir{compute-capabilty=sm_90}  ->    tileir has no option 'compute-capabilty'; did you mean 'compute-capability'?
     tileir{pipeline-strategy=foo}    ->    tileir has no pipeline-strategy 'foo'; choose one of none, unspecialize, ...
 """
 
 from __future__ import annotations
 
+import dataclasses
 from types import NoneType, UnionType
 from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpec
+
+from tileas_xdsl.diagnostics import did_you_mean
 
 
 def choices_of(hint: object) -> tuple[object, ...]:
@@ -22,6 +26,14 @@ def choices_of(hint: object) -> tuple[object, ...]:
         if all(get_origin(part) is Literal for part in parts):
             return tuple(choice for part in parts for choice in choices_of(part))
     return ()
+
+
+def unknown_option(pass_type: type[Any], spec: ArgSpec) -> str | None:
+    """What is wrong with the first option in `spec` that `pass_type` does not have; None if it has all of them."""
+    known = [field.name.replace("_", "-") for field in dataclasses.fields(pass_type) if field.init]
+    given = (name.replace("_", "-") for name in spec.parameters)
+    unknown = next((name for name in given if name not in known), None)
+    return None if unknown is None else f"{spec.name} has no option '{unknown}'{did_you_mean(unknown, known)}"
 
 
 def wrong_choice(pass_type: type[Any], spec: ArgSpec) -> str | None:
