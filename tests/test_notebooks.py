@@ -115,6 +115,14 @@ def test_a_deeper_queue_stalls_its_producer_less():
     assert cycles[1] > 2 * cycles[4]
 
 
+def test_the_exact_scheduler_keeps_the_interval_and_needs_less():
+    table = text(notebook("schedulers").shown({"loop": "two products"}), "At most").splitlines()[1:]
+    serial, heuristic, exact = ([int(n.replace(",", "")) for n in line[14:].split()] for line in table)
+    assert exact[0] == heuristic[0] < serial[0], "the interval"
+    assert exact[2] < heuristic[2], "the bytes of the rings"
+    assert max(exact[3], heuristic[3]) < serial[3], "cycles on the machine"
+
+
 def test_a_wrong_pass_makes_some_program_unsafe():
     book = notebook("your_pass")
     assert "unsafe" not in text(book.shown({"answer": "right"}), "All programs")

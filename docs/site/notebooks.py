@@ -27,6 +27,7 @@ TITLES = {
     "pipelining": "Pipelining",
     "warp_specialisation": "Warp specialisation",
     "python_to_ptx": "From a Python kernel to PTX",
+    "schedulers": "Three schedulers",
     "your_pass": "A pass",
 }
 """Module in `docs/notebooks/` -> title, in the order in which they are read."""

@@ -23,11 +23,12 @@ PASSAGE = 6
 """The width of a gap through which an arrow passes a row."""
 SWEEPS = 8
 
+SCHEMES = ":root{--paper:#ffffff;--ink:#17212b}@media (prefers-color-scheme:dark){:root{--paper:#11161c;--ink:#edf2f7}}"
+"""Light and dark, as the timelines have it."""
 STYLE = (
-    ":root{--paper:#ffffff;--ink:#17212b}@media (prefers-color-scheme:dark){:root{--paper:#11161c;--ink:#edf2f7}}"
+    f"{SCHEMES}"
     "rect{fill:var(--paper);stroke:var(--ink)}text,marker{fill:var(--ink)}.arrow{fill:none;stroke:var(--ink)}"
 )
-"""Light and dark, as the timelines have it."""
 DASHES = {"solid": "", "dashed": ' stroke-dasharray="6 3"', "dotted": ' stroke-dasharray="2 3"'}
 
 

@@ -21,8 +21,15 @@ from tileas_xdsl.layouts.memory import OFFSET
 from tileas_xdsl.layouts.moves import is_memory
 from tileas_xdsl.layouts.tensor_memory import CELL_BITS, LANES, LANES_OF_WARP
 from tileas_xdsl.tabular import Tabular
+from tileas_xdsl.views.drawing import SCHEMES
 from tileas_xdsl.views.notebook import picture_tag
 
+STYLE = (
+    f"{SCHEMES}"
+    ".layout text{fill:var(--ink)}.layout path{stroke:var(--ink)}.layout .note{fill-opacity:.75}"
+    "@media (prefers-color-scheme:dark){.layout rect{fill-opacity:.4}}"
+)
+"""Cells are pale on white paper, and dim on dark paper."""
 ROWS, COLUMNS = 16, 32
 CELL_WIDTH, CELL_HEIGHT = 34, 18
 MARGIN, TITLE = 24, 44
@@ -114,10 +121,10 @@ def conversion_svg(source: Panel, target: Panel, way: str) -> str:
 def _svg(body: Sequence[str], width: int, height: int) -> str:
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height + MARGIN}" width="{width}" '
-        f'height="{height + MARGIN}" font-family="monospace" font-size="10" '
-        'style="max-width: 100%; height: auto; background: white">'
+        f'height="{height + MARGIN}" font-family="monospace" font-size="10" class="layout" '
+        'style="max-width: 100%; height: auto; background: var(--paper)">'
     )
-    return "\n".join([head, *body, "</svg>"]) + "\n"
+    return "\n".join([head, f"<style>{STYLE}</style>", *body, "</svg>"]) + "\n"
 
 
 def _panel(panel: Panel, left: int) -> tuple[list[str], int, int]:
@@ -129,7 +136,7 @@ def _panel(panel: Panel, left: int) -> tuple[list[str], int, int]:
     note = _legend(panel)
     if (rows, columns) != (shown_rows, shown_columns):
         note += f"; the first {shown_rows} x {shown_columns} of {rows} x {columns} elements"
-    lines.append(f'<text x="{left}" y="{MARGIN + 14}" fill="#555">{escape(note)}</text>')
+    lines.append(f'<text x="{left}" y="{MARGIN + 14}" class="note">{escape(note)}</text>')
     lines.append('<g text-anchor="middle">')
     places = _places(panel.layout)
     for row in range(shown_rows):
@@ -209,7 +216,7 @@ def _box(x: int, y: int, colour: str, text: str) -> list[str]:
 
 
 def _arrow(start: int, end: int, y: int) -> str:
-    return f'<path d="M {start} {y} H {end} m -8 -5 l 8 5 l -8 5" stroke="black" fill="none"/>'
+    return f'<path d="M {start} {y} H {end} m -8 -5 l 8 5 l -8 5" fill="none"/>'
 
 
 def _paragraph(text: str, middle: int, top: int) -> list[str]:

@@ -15,13 +15,26 @@ from tileas_xdsl.diagnostics import location_of
 from tileas_xdsl.scheduling.loop_problem import LoopProblem
 from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule
 from tileas_xdsl.tabular import Tabular
+from tileas_xdsl.views.drawing import SCHEMES
 from tileas_xdsl.views.notebook import picture_tag
 
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb")
 """One for each stage, in turn (Tol's bright scheme, which the colour-blind can tell apart)."""
 
-COLUMN, HEAD, LEFT, HEIGHT, MARGIN = 150, 46, 56, 460, 12
-"""Pixels: the width of a slot's column, the room for headings and cycles, the height of II cycles."""
+STYLE = (
+    f"{SCHEMES}"
+    ".schedule rect{fill:var(--paper)}.schedule .slot{fill:var(--ink);fill-opacity:.05}"
+    ".schedule .use{stroke:var(--paper);stroke-width:.5}"
+    ".schedule text{fill:var(--ink)}.schedule .name{fill:#fff}"
+)
+PAGE = (
+    f"{SCHEMES}body{{background:var(--paper);color:var(--ink)}}div{{overflow-x:auto}}"
+    "pre{white-space:pre-wrap;overflow-wrap:anywhere}"
+)
+COLUMN, HEAD, LEFT, HEIGHT, MARGIN, LETTER = 150, 46, 56, 460, 12, 6
+"""
+Pixels: the width of a slot's column, the room for headings and cycles, the height of II cycles, the width of a letter.
+"""
 
 
 @dataclass(frozen=True)
@@ -172,8 +185,10 @@ def schedule_svg(shown: Sequence[ShownSchedule]) -> str:
         width = max(width, LEFT + COLUMN * len(slots) + MARGIN)
         bodies += _table(loop, slots, top)
         top += HEAD + HEIGHT + 3 * MARGIN
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{top}" font-family="sans-serif">'
-    return "\n".join([head, f'<rect width="{width}" height="{top}" fill="white"/>', *bodies, "</svg>", ""])
+    size = f'width="{width}" height="{top}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" class="schedule">'
+    paper = f"<style>{STYLE}</style><rect {size}/>"
+    return "\n".join([head, paper, *bodies, "</svg>", ""])
 
 
 def _slots(loop: ShownSchedule) -> list[str]:
@@ -188,7 +203,7 @@ def _table(loop: ShownSchedule, slots: Sequence[str], top: int) -> list[str]:
     for index, slot in enumerate(slots):
         x = LEFT + COLUMN * index
         lines.append(f'<text x="{x + 4}" y="{base - 8}" font-size="12">{escape(slot)}</text>')
-        lines.append(f'<rect x="{x}" y="{base}" width="{COLUMN - 8}" height="{HEIGHT}" fill="#f4f4f4"/>')
+        lines.append(f'<rect x="{x}" y="{base}" width="{COLUMN - 8}" height="{HEIGHT}" class="slot"/>')
     for row in (0, result.ii // 4, result.ii // 2, 3 * result.ii // 4, result.ii):
         lines.append(f'<text x="{MARGIN}" y="{base + row * scale + 4:.1f}" font-size="10">{row}</text>')
     for number, op in enumerate(loop.schedule.problem.ops):
@@ -200,14 +215,29 @@ def _table(loop: ShownSchedule, slots: Sequence[str], top: int) -> list[str]:
                 height = max(rows * scale, 1.0)
                 lines.append(
                     f'<rect x="{x}" y="{base + begin * scale:.1f}" width="{COLUMN - 8}" height="{height:.1f}" '
-                    f'fill="{colour}" stroke="white" stroke-width="0.5"><title>{tip}</title></rect>'
+                    f'style="fill:{colour}" class="use"><title>{tip}</title></rect>'
                 )
                 if height > 11:
                     lines.append(
-                        f'<text x="{x + 4}" y="{base + begin * scale + 10:.1f}" font-size="10" fill="white">'
-                        f"{escape(op.name)}</text>"
+                        f'<text x="{x + 4}" y="{base + begin * scale + 10:.1f}" font-size="10" class="name">'
+                        f"{escape(_shortened(op.name))}</text>"
                     )
-    return lines
+    return lines + _legend(result.peeled_stages, base + HEIGHT + MARGIN)
+
+
+def _shortened(name: str) -> str:
+    """The part of a name for which a column has room."""
+    most = (COLUMN - 16) // LETTER
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def _legend(stages: int, top: int) -> list[str]:
+    """Which colour is which stage."""
+    return [
+        f'<rect x="{x}" y="{top}" width="10" height="10" style="fill:{COLOURS[stage % len(COLOURS)]}"/>'
+        f'<text x="{x + 14}" y="{top + 9}" font-size="10">stage {stage}</text>'
+        for stage, x in enumerate(range(LEFT, LEFT + 64 * stages, 64))
+    ]
 
 
 def _folded(row: int, rows: int, ii: int) -> list[tuple[int, int]]:
@@ -220,8 +250,9 @@ def schedule_html(shown: Sequence[ShownSchedule]) -> str:
     """The pictures and the reports on one page."""
     texts = "\n\n".join("\n".join(schedule_text(loop)) for loop in shown)
     return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Schedules</title></head><body>\n'
-        f"{schedule_svg(shown)}<pre>{escape(texts)}</pre>\n</body></html>\n"
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Schedules</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{PAGE}</style></head><body>\n'
+        f"<div>{schedule_svg(shown)}</div><pre>{escape(texts)}</pre>\n</body></html>\n"
     )
 
 
