@@ -80,6 +80,8 @@ class MemoryObject:
     read_somewhere: Operation | None = None
     """Of a whole object: an op that reads it at a place which is not computed; nobody may write to it then."""
     serial: int = field(default_factory=lambda: next(_serial))
+    peers: tuple[MemoryObject, ...] = ()
+    """Of what lies in the shared memory of a block of a cluster: what all blocks have there, in the order of ranks."""
     mapped: Any = None
     """Of the bytes of a tensor map: what the program says of it, and its `array` (`tiles.tensor_maps.Mapped`)."""
 

@@ -42,7 +42,7 @@ def global_object(agent: Agent, op: Operation, make: Callable[[], MemoryObject])
             blocks = [BlockOfCluster(rank, block.shape) for rank in range(block.count)]
             memory = agent.shared(ClusterMemory)
             memory.give_each_block_its_own(base, blocks)
-            _bound(agent.shared(Cluster), op, memory.peers[base.serial])
+            _bound(agent.shared(Cluster), op, base.peers)
     if block is None:
         return objects[op]
     return agent.shared(ClusterMemory).of_block(objects[op], block.rank) or objects[op]

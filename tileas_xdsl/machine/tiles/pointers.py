@@ -55,6 +55,8 @@ class Pointer:
 
 SHARED_BITS = 18
 """Of an address in shared memory, as a number within the block: what a descriptor of a matrix has room for."""
+RANK_SHIFT = 24
+"""Of the rank in its cluster of the block whose shared memory an address leads to, in the window of the cluster."""
 LARGE, SMALL = 1024, 128
 """Bytes to a multiple of which objects in shared memory are aligned; the large ones hold at least `LARGE` bytes."""
 
@@ -65,7 +67,10 @@ class Addresses(SharedPart):
     first use, from 1 on.
 
     So objects lie far apart, and each is aligned to any power of two. Objects in shared memory also have places of
-    their own in its first 256 KiB: what is left of their addresses there, or in 32 bits, still tells them apart.
+    their own in its first 256 KiB: what is left of their addresses there, or in 32 bits, still tells them apart. In a
+    cluster the rank of the block stands above, from bit 24 on, and what corresponds lies at one place in all blocks.
+    PTX leaves open how addresses of a cluster are made up; kernels of Triton and of CUTLASS (`Sm100MmaPeerBitMask`)
+    clear and turn that bit to reach the other block.
     """
 
     OFFSET_BITS = 40
@@ -86,9 +91,11 @@ class Addresses(SharedPart):
         return self._numbers[base]
 
     def _place(self, base: MemoryObject) -> int:
-        """Where `base` begins in shared memory; 0 for an object elsewhere."""
+        """Where `base` begins in shared memory, with the rank of its block; 0 for an object elsewhere."""
         if base.space != "shared":
             return 0
+        if base.peers and base is not base.peers[0]:
+            return self.offset_bits(self.of(base.peers[0])) + (base.peers.index(base) << RANK_SHIFT)
         alignment = LARGE if base.size >= LARGE else SMALL
         start = -(-self._next_shared // alignment) * alignment
         self._next_shared = start + base.size
@@ -106,13 +113,18 @@ class Addresses(SharedPart):
         return self._objects[which - 1] if which <= len(self._objects) else None
 
     def _shared_object(self, number: int) -> MemoryObject | None:
-        """The object in shared memory around the byte `number` there; None too where that is beyond what it holds."""
+        """
+        The object in shared memory around the byte `number` there, of the block whose rank stands above; None too where
+        that is beyond what it holds.
+        """
         if self._next_shared > 1 << SHARED_BITS:
             return None
+        rank, place = divmod(number, 1 << RANK_SHIFT)
         for base in self._objects:
             start = self.offset_bits(self._numbers[base])
-            if base.space == "shared" and start <= number < start + max(base.size, 1):
-                return base
+            if base.space == "shared" and start <= place < start + max(base.size, 1):
+                blocks = base.peers or (base,)
+                return blocks[rank] if rank < len(blocks) else None
         return None
 
     def offset_bits(self, number: int) -> int:
@@ -122,7 +134,7 @@ class Addresses(SharedPart):
     def offset(self, number: int) -> int:
         """How far from the beginning of its object the address `number` lies."""
         base = self.base(number)
-        start = 0 if base is None else self.offset_bits(self._numbers[base])
+        start = 0 if base is None else self.offset_bits(self.of(base))
         return self.offset_bits(number) - start
 
     def pointer(self, number: int, op: Operation) -> Pointer:

@@ -111,28 +111,25 @@ def _number_in_grid(machine: Machine, block: BlockOfCluster, kind: str, axis: st
 class ClusterMemory(SharedPart):
     """The objects in the shared memory of the blocks of a cluster."""
 
-    peers: dict[int, tuple[MemoryObject, ...]] = field(default_factory=dict[int, tuple[MemoryObject, ...]])
-    """By the serial number of each: the objects of all blocks that correspond to it, in the order of ranks."""
+    firsts: list[MemoryObject] = field(default_factory=list[MemoryObject])
+    """Those of block 0, in the order in which they were made. Each names its like in the other blocks (`peers`)."""
 
     def draw(self, canvas: Canvas) -> None:
         """Each object: whoever names one can name its peers."""
-        for serial, peers in self.peers.items():
-            if peers[0].serial == serial:
-                canvas.sequence(peers)
+        for first in self.firsts:
+            canvas.sequence(first.peers)
 
     def owner(self, base: MemoryObject) -> int | None:
         """The rank of the block in whose memory `base` lies; None where it is no block's, or where nobody else can."""
-        peers = self.peers.get(base.serial)
-        return None if peers is None else peers.index(base)
+        return base.peers.index(base) if base.peers else None
 
     def of_block(self, base: MemoryObject, rank: int) -> MemoryObject | None:
         """What block `rank` has instead of `base`; None for an object that other blocks do not find."""
-        peers = self.peers.get(base.serial)
-        return None if peers is None else peers[rank]
+        return base.peers[rank] if base.peers else None
 
     def objects_of(self, rank: int) -> list[MemoryObject]:
         """The objects of block `rank`, in the order in which they were made."""
-        return [peers[rank] for serial, peers in self.peers.items() if peers[0].serial == serial]
+        return [first.peers[rank] for first in self.firsts]
 
     def give_each_block_its_own(self, base: MemoryObject, blocks: Sequence[BlockOfCluster]) -> None:
         """Make `base` that of the first block, and an object with the same contents for each other one."""
@@ -140,7 +137,8 @@ class ClusterMemory(SharedPart):
         peers = [base, *(_like(base) for _ in blocks[1:])]
         for block, peer in zip(blocks, peers, strict=True):
             peer.name = block.named(name)
-            self.peers[peer.serial] = tuple(peers)
+            peer.peers = tuple(peers)
+        self.firsts.append(base)
 
 
 def _like(base: MemoryObject) -> MemoryObject:

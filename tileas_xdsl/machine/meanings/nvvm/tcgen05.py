@@ -72,7 +72,7 @@ from tileas_xdsl.machine.parts.tensor_memory import (
     tensor_memory,
 )
 from tileas_xdsl.machine.tiles import tensor_products
-from tileas_xdsl.machine.tiles.matrix_operands import WORD, operand_view
+from tileas_xdsl.machine.tiles.matrix_operands import WORD, address_in_block, operand_view
 from tileas_xdsl.machine.tiles.pointers import BYTE, Addresses, Pointer
 from tileas_xdsl.machine.tiles.warpgroup_products import matrix_behind
 
@@ -305,7 +305,7 @@ def _copy(agent: Agent, op: tcgen05.Tcgen05CpOp, address: Any, word: Any) -> Non
     must_be_one_thread(agent, op)
     rows, row_bytes, columns = COPIES[op.shape.data]
     number = agent.known(word, op, "reads a matrix through")
-    source = operand_view(agent.shared(Addresses), op, number, tcgen05_operand, rows, row_bytes, k_major=True)
+    source = operand_view(agent, op, number, tcgen05_operand, rows, row_bytes, k_major=True)
     place: Pointer = agent.known(address, op, "copies to")
     target = allocated_cells(agent, op, place, LANES, columns)
     touches = [Touch(source, False, Proxy.ASYNC), Touch(target, True, Proxy.TENSOR_CORE)]
@@ -457,10 +457,11 @@ def _computed(
 def _matrix(agent: Agent, word: int, dtype: np.dtype[Any], extents: tuple[int, int], *, k_major: bool) -> Any:
     """The matrix that lies now where a descriptor leads."""
     addresses, operand = agent.shared(Addresses), tcgen05_operand(word & WORD)
-    base = addresses.base(operand.address)
+    address = address_in_block(agent, operand)
+    base = addresses.base(address)
     assert base is not None
     assert base.data is not None
-    start = operand.address - addresses.offset(operand.address)
+    start = operand.address - addresses.offset(address)
     return matrix_behind(base.data, start, operand, dtype, extents, k_major=k_major)
 
 
@@ -487,7 +488,7 @@ def _input(agent: Agent, op: tcgen05_mma.ProductOp, given: Any, rows: int, *, is
     k = ELEMENTS_ALONG_K[cast("Any", op).kind.data]
     along_k = K_BYTES * (2 if op.IS_SPARSE else 1)
     shape = (k, rows * K_BYTES // k) if is_transposed else (rows, along_k)
-    view = operand_view(agent.shared(Addresses), op, known, tcgen05_operand, *shape, k_major=not is_transposed)
+    view = operand_view(agent, op, known, tcgen05_operand, *shape, k_major=not is_transposed)
     return Touch(view, False, Proxy.ASYNC)
 
 

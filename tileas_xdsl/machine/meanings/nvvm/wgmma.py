@@ -48,7 +48,7 @@ from tileas_xdsl.machine.parts.instructions.warpgroup_products import (
 from tileas_xdsl.machine.parts.register_works import RegistersInFlight, fence_registers, take_accumulator
 from tileas_xdsl.machine.parts.tensor_core import must_be_whole_warp
 from tileas_xdsl.machine.tiles import warpgroup_products as products
-from tileas_xdsl.machine.tiles.matrix_operands import WORD, operand_view
+from tileas_xdsl.machine.tiles.matrix_operands import WORD, address_in_block, operand_view
 from tileas_xdsl.machine.tiles.pointers import Addresses
 
 WARPS = 4
@@ -106,7 +106,7 @@ def reading(agent: Agent, op: Operation, word: int, extents: tuple[int, int], *,
     """The read of a matrix of (rows, K) elements through the descriptor `word`."""
     rows, k = extents
     shape = (rows, K_BYTES) if k_major else (k, rows * K_BYTES // k)
-    view = operand_view(agent.shared(Addresses), op, word, wgmma_operand, *shape, k_major=k_major)
+    view = operand_view(agent, op, word, wgmma_operand, *shape, k_major=k_major)
     return Touch(view, False, Proxy.ASYNC)
 
 
@@ -132,10 +132,11 @@ def matrix_behind(
     """The matrix of `extents` that lies now where the descriptor `word` leads."""
     addresses = agent.shared(Addresses)
     operand = wgmma_operand(word & WORD)
-    base = addresses.base(operand.address)
+    address = address_in_block(agent, operand)
+    base = addresses.base(address)
     assert base is not None
     assert base.data is not None
-    start = operand.address - addresses.offset(operand.address)
+    start = operand.address - addresses.offset(address)
     return products.matrix_behind(base.data, start, operand, dtype, extents, k_major=k_major)
 
 
