@@ -187,7 +187,7 @@ ACTING: dict[str, list[str]] = {
     "stmatrix.sync.aligned.m8n8.x2.shared.b16 [s], {%r1, %r2};": ["nvvm.stmatrix"],
     "mapa.shared::cluster.u32 %r1, %r2, 0;": [],
     "getctarank.shared::cluster.u32 %r1, %r2;": [],
-    "mbarrier.init.shared.b64 [s], 1;": ["nvvm.mbarrier.init", "nvvm.fence.mbarrier.init"],
+    "mbarrier.init.shared.b64 [s], 1;": ["nvvm.mbarrier.init"],
     "mbarrier.inval.shared::cta.b64 [s];": ["nvvm.mbarrier.inval"],
     "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [s], 64;": ["nvvm.mbarrier.expect_tx"],
     "mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [s], 64;": ["nvvm.mbarrier.complete_tx"],

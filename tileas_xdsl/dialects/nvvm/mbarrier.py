@@ -66,6 +66,12 @@ class ScopedMBarrierOp(EffectfulOp):
 
 # State --------------------------------------------------------------------------------------------
 
+ORDER_IS_ENOUGH = "tileas.order_is_enough"
+"""
+Discardable attribute on an `init`: copies need no fence behind it, only order, since they access their mbarrier by the
+generic proxy (PTX ISA 9.3, "cp.async.bulk"). Only checks know it.
+"""
+
 
 @irdl_op_definition
 class MBarrierInitOp(EffectfulOp):

@@ -12,7 +12,7 @@ branch does, and that before what they do next. PTX promises neither (`bar.warp.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -173,6 +173,39 @@ def merged(agent: Agent, number: int, done: Sequence[tuple[Active, tuple[Any, ..
         for lane in lanes:
             merged[lane] = value.values[lane] if isinstance(value, PerThread) else value
     return per_thread(agent, merged, varies)
+
+
+def each_place(agent: Agent, op: Operation, address: Any) -> Iterator[Any]:
+    """
+    The places that threads of `agent` have in `address`, one after the other; those threads are the active ones then.
+
+    Raises `UndecidedError` where `op` has a result, or it is not known which threads have which place.
+    """
+    if not isinstance(address, PerThread):
+        yield address
+        return
+    if op.results or agent.is_elected or address.varies is not Varies.BY_THREAD:
+        yield known_to_all(agent, address, op, "takes")
+        return
+    threads: dict[tuple[int, int], list[int]] = {}
+    for lane in agent.lanes:
+        threads.setdefault(agent.known(address.values[lane], op, "uses a barrier at").key, []).append(lane)
+    for lanes in threads.values():
+        with _acting(agent, tuple(lanes)):
+            yield address.values[lanes[0]]
+
+
+@contextmanager
+def _acting(agent: Agent, lanes: tuple[int, ...]) -> Generator[None]:
+    """Inside, only the threads `lanes` of those that are active act."""
+    outside = agent.active
+    if len(lanes) < len(agent.lanes):
+        agent.assume(order_among(agent))
+        agent.active = Active(lanes)
+    try:
+        yield
+    finally:
+        agent.active = outside
 
 
 @contextmanager

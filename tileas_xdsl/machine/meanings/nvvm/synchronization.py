@@ -54,7 +54,7 @@ from tileas_xdsl.machine.core.synchronization import (
     StateToken,
 )
 from tileas_xdsl.machine.core.threads.block_barriers import NamedBarriers, leave_block, threads_left, threads_of_block
-from tileas_xdsl.machine.core.threads.by_thread import per_thread, rows_of_threads
+from tileas_xdsl.machine.core.threads.by_thread import known_to_all, per_thread, rows_of_threads
 from tileas_xdsl.machine.core.threads.clusters import is_in_another_block, name_in_block
 from tileas_xdsl.machine.core.threads.earlier_grids import launch_dependents, wait_for_earlier_grids
 from tileas_xdsl.machine.core.threads.hardware import WARP, PerThread, Varies
@@ -98,7 +98,7 @@ from tileas_xdsl.machine.parts.copy_groups import (
     issue_copy,
     wait_for_own_copies,
 )
-from tileas_xdsl.machine.parts.divergence import predicated
+from tileas_xdsl.machine.parts.divergence import each_place, predicated
 from tileas_xdsl.machine.parts.instructions.operand_ranges import (
     ARRIVE_COUNT,
     BARRIER_NUMBER,
@@ -166,7 +166,7 @@ def _make(agent: Agent, op: Operation, address: Any, count: Any, threads: int) -
     if not 1 <= expected <= MOST_ARRIVALS:
         rule = f'1 to {MOST_ARRIVALS} (PTX ISA, "mbarrier.init")'
         raise MistakeError(op, f"makes a barrier for {expected} arrivals; {rule}")
-    make_barrier(agent, op, place, expected, threads)
+    make_barrier(agent, op, place, expected, threads, fenced=mbarrier.ORDER_IS_ENOUGH in op.attributes)
 
 
 @sync(mbarrier.MBarrierInvalOp)
@@ -210,8 +210,17 @@ def _may_complete(op: Operation) -> bool:
     return not isinstance(op, NoCompleteOp)
 
 
-@sync(mbarrier.MBarrierArriveOp, mbarrier.MBarrierArriveNocompleteOp)
+@sync(mbarrier.MBarrierArriveOp, mbarrier.MBarrierArriveNocompleteOp, per_thread=TakesPerThread.ITSELF)
 def _arrive(agent: Agent, op: Operation, address: Any, *count: Any) -> int | StateToken | None:
+    """Threads of a warp may arrive at different barriers, as those do that tell each block of a cluster."""
+    state = None
+    for place in each_place(agent, op, address):
+        counts = (known_to_all(agent, each, op, "takes") if isinstance(each, PerThread) else each for each in count)
+        state = _arrive_at(agent, op, place, *counts)
+    return state
+
+
+def _arrive_at(agent: Agent, op: Operation, address: Any, *count: Any) -> int | StateToken | None:
     barrier = barrier_at(agent, op, address).state
     phase = barrier.phases_completed
     arrive(

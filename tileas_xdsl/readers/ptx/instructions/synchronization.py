@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Operation, SSAValue
 
 from tileas_xdsl.dialects.nvvm import barrier, cp_async, fence, mbarrier
@@ -72,15 +73,12 @@ def _distance(builder: Builder, call: Call) -> str:
 
 
 def _initialised(builder: Builder, call: Call) -> None:
-    """
-    Within one block nothing but order is asked of later uses: a copy accesses its mbarrier by the generic proxy (PTX
-    ISA 9.3, "cp.async.bulk"). So there a fence stands behind each `init`, whether the text has it or not.
-    """
+    """Nothing but order is asked of later uses: a copy accesses its mbarrier by the generic proxy."""
 
     def make(e: Emission, step: Step) -> None:
-        e.add(mbarrier.MBarrierInitOp(e.shared(step.operands[0]), e.value(step.operands[1])))
-        if e.blocks_of_cluster == 1:
-            e.add(fence.FenceMbarrierInitOp())
+        made = mbarrier.MBarrierInitOp(e.shared(step.operands[0]), e.value(step.operands[1]))
+        made.attributes[mbarrier.ORDER_IS_ENOUGH] = UnitAttr()
+        e.add(made)
 
     builder.act("init", make, [builder.address(call[0]), builder.read(call[1], 32)])
 
@@ -320,7 +318,7 @@ WARP_WORDS = "sync aligned b32 b64 pred ballot any all uni u32 s32 and or xor ad
 ARRIVING = f"{FAR} {ORDER} expect_tx noComplete"
 
 SYNCHRONIZATION: tuple[Row, ...] = (
-    Row("mbarrier.init", "m a", PLACE, "nvvm.mbarrier.init, nvvm.fence.mbarrier.init", _initialised, acts=True),
+    Row("mbarrier.init", "m a", PLACE, "nvvm.mbarrier.init", _initialised, acts=True),
     Row("mbarrier.inval", "m", PLACE, "nvvm.mbarrier.inval", _invalidated, acts=True),
     Row(
         "mbarrier.expect_tx",
