@@ -15,19 +15,23 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cache
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.support.ir import ROOT
-from tests.triton.pairs import FOUND, SIGNATURES, TARGETS, TRITON_KERNELS, pairs
+from tests.triton.pairs import BLOCKS, CLUSTERS, FOUND, SIGNATURES, TARGETS, TRITON_KERNELS, pairs
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
 
 FOLDERS = "TILEAS_PTX"
+OURS = "tileas compile"
 OWN_TARGETS = {"sm_80": "unspecialize", "sm_90a": "warp-specialize"}
 KERNELS = {file.stem: file for file in sorted((ROOT / "tests" / "kernels").rglob("*.mlir"))}
 """Kernels that `tileas compile` takes: those of the tests, and those that people wrote."""
@@ -65,6 +69,8 @@ class Kernel:
     signature: Mapping[str, str]
     constants: Mapping[str, Any]
     expected: str | None = None
+    blocks: int = 1
+    """Of a cluster."""
 
     def compiled(self) -> Text:
         """Its PTX. Raises `InputError` where Triton does not compile it."""
@@ -76,7 +82,7 @@ class Kernel:
         function = function_of(getattr(import_module(f"tests.triton.{self.module}"), self.function))
         types, constants, attributes = arguments_of(function, self.signature, self.constants)
         source = source_of(function)(function, types, constants, attributes)
-        made = compiled(function, source, target_named(self.target), self.target, {}, ptx=True)
+        made = compiled(function, source, target_named(self.target), self.target, {"num_ctas": self.blocks}, ptx=True)
         names = parameter_names(types, CONSTANT)
         args = {name: number for name, number in ONE_TILE.items() if "persistent" in self.name and name in names}
         assert made.ptx is not None
@@ -92,19 +98,12 @@ def triton_kernels() -> list[Kernel]:
         for case in pair.cases if target.startswith("sm_") else ():
             constants = {**pair.constants, "MISTAKE": case.mistake}
             about = (f"{pair.name}-{case.name}", pair.module, pair.kernel, target, SIGNATURES[pair.kernel], constants)
-            found.append(Kernel(*about, case.kind or "safe"))
+            found.append(Kernel(*about, case.kind or "safe", BLOCKS.get(pair.kernel, 1)))
     for name, (function, target, signature, constants) in {**TRITON_KERNELS, **FOUND}.items():
-        if target.startswith("sm_") and "cluster" not in name:
-            found.append(Kernel(name, "triton_kernels", function, target, signature, constants))
+        if target.startswith("sm_"):
+            about = (name, "triton_kernels", function, target, signature, constants)
+            found.append(Kernel(*about, blocks=CLUSTERS.get(name, 1)))
     return found
-
-
-def own_kernels() -> Iterator[Text]:
-    """What `tileas compile` makes of kernels of the tests, for both chips, unless it refuses one."""
-    for name in KERNELS:
-        for target, strategy in OWN_TARGETS.items():
-            with suppress(subprocess.CalledProcessError):
-                yield own_kernel(name, target, strategy)
 
 
 def own_kernel(name: str, target: str, strategy: str) -> Text:
@@ -114,7 +113,7 @@ def own_kernel(name: str, target: str, strategy: str) -> Text:
         command = [sys.executable, "-m", "tileas_xdsl", "compile", str(KERNELS[name])]
         options = ["--target", target, "--strategy", strategy, "--no-check", "-o", str(out)]
         subprocess.run([*command, *options], check=True, capture_output=True)
-        return Text(name, "tileas compile", target, out.read_text(), json.loads(out.with_suffix(".json").read_text()))
+        return Text(f"{name}.{target}", OURS, target, out.read_text(), json.loads(out.with_suffix(".json").read_text()))
 
 
 def texts_in(folder: Path) -> Iterator[Text]:
@@ -127,13 +126,34 @@ def texts_in(folder: Path) -> Iterator[Text]:
         yield Text(file.stem, folder.name, target, file.read_text(), launch, args=args)
 
 
-def texts() -> Iterator[Text]:
-    """All of the corpus, one after the other."""
-    yield from (kernel.compiled() for kernel in triton_kernels())
-    yield from own_kernels()
-    yield from (text for text in texts_in(STORED) if text.kernel.split(".")[0] in BY_NVCC)
-    for folder in filter(None, os.environ.get(FOLDERS, "").split(":")):
-        yield from texts_in(Path(folder))
+@dataclass(frozen=True)
+class Entry:
+    """A kernel of the corpus, whose PTX is made when it is asked for."""
+
+    kernel: str
+    maker: str
+    text: str
+    """The text that it is made from: several kernels may be made from one."""
+    made: Callable[[], Text]
+
+
+def entries() -> list[Entry]:
+    """All of the corpus: first one kernel of each text, then the second of each, and so on."""
+    found = [Entry(kernel.name, "Triton 3.9", kernel.function, kernel.compiled) for kernel in triton_kernels()]
+    for name in KERNELS:
+        for target, strategy in OWN_TARGETS.items():
+            found.append(Entry(f"{name}.{target}", OURS, name, partial(own_kernel, name, target, strategy)))
+    folders = map(Path, filter(None, os.environ.get(FOLDERS, "").split(":")))
+    lying = [text for folder in (STORED, *folders) for text in texts_in(folder)]
+    for text in lying:
+        if text.source != STORED.name or text.kernel.split(".")[0] in BY_NVCC:
+            found.append(Entry(text.kernel, text.source, text.kernel.split(".")[0], partial(replace, text)))
+    met: Counter[tuple[str, str]] = Counter()
+    order: list[tuple[int, Entry]] = []
+    for entry in found:
+        order.append((met[entry.maker, entry.text], entry))
+        met[entry.maker, entry.text] += 1
+    return [entry for _, entry in sorted(order, key=lambda pair: pair[0])]
 
 
 @dataclass(frozen=True)
@@ -151,7 +171,11 @@ class Row:
     seconds: float
     """Of processor time, to read and to check."""
     proved: bool = False
-    """Whether it is right for every trip count."""
+    """Whether it is right for every trip count, with what is fixed or only tried as `line` says."""
+    loops: int = 0
+    """Of those that the check keeps."""
+    line: str = ""
+    """The last line of the report, and then why nothing is decided, or not proved."""
 
 
 def row_of(text: Text, counts: Sequence[int] | None, timeout: float) -> Row:
@@ -167,10 +191,10 @@ def row_of(text: Text, counts: Sequence[int] | None, timeout: float) -> Row:
 
     began = time.process_time()
     named = Launch(names=dict(enumerate(text.parameters)), fixed=frozenset(text.args))
+    row = Row(text.kernel, text.source, text.target, "yes", "", (), 0.0)
 
-    def finished(read: str, verdict: str = "", kinds: Sequence[str] = (), *, proved: bool = False) -> Row:
-        spent = round(time.process_time() - began, 1)
-        return Row(text.kernel, text.source, text.target, read, verdict, tuple(kinds), spent, proved)
+    def finished(**found: Any) -> Row:
+        return replace(row, seconds=round(time.process_time() - began, 1), **found)
 
     try:
         module = read_ptx(
@@ -182,13 +206,25 @@ def row_of(text: Text, counts: Sequence[int] | None, timeout: float) -> Row:
         ).module
         module.verify()
     except PtxError as error:
-        return finished(str(error))
+        return finished(read=str(error))
+    row = replace(row, loops=loops_in(module))
     try:
         report = check(module, trip_counts=counts, args=text.args, timeout=timeout, judge_waits=False)
     except (ArgumentError, UnsupportedError, UndecidedError) as error:
-        return finished("yes", f"refused: {error}")
-    kinds = sorted({str(finding.violation.kind) for finding in report.findings})
-    return finished("yes", str(report.verdict), kinds, proved=report.holds_for_every_trip_count)
+        return finished(verdict=f"refused: {error}")
+    kinds = tuple(sorted({str(finding.violation.kind) for finding in report.findings}))
+    line = "; ".join([report.last_line, *report.undecided, *report.bounded]).replace(f"{ROOT}/", "")
+    return finished(verdict=str(report.verdict), kinds=kinds, proved=report.is_proved, line=line)
+
+
+def loops_in(module: ModuleOp) -> int:
+    """How many loops the functions of a module have."""
+    from xdsl.dialects import scf
+
+    from tileas_xdsl.analysis.natural_loops import loops_within
+
+    loops = sum(isinstance(op, scf.ForOp | scf.WhileOp) for op in module.walk())
+    return loops + sum(len({loop.head for loop in loops_within(op).values()}) for op in module.walk() if op.regions)
 
 
 @cache

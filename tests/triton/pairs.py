@@ -67,7 +67,9 @@ OF_OTHER_TARGETS = {
 }
 TARGETS = {name: OF_OTHER_TARGETS.get(name, "sm_90") for name in SIGNATURES}
 """Kernel -> what it is compiled for."""
-BLOCKS = dict.fromkeys(("pair_product", "shared_operand", "shared_tiles", "taken_over_by_both", "told_by_first"), 2)
+BLOCKS: dict[str, int] = dict.fromkeys(
+    ("pair_product", "shared_operand", "shared_tiles", "taken_over_by_both", "told_by_first"), 2
+)
 """Kernel -> how many blocks its clusters have, where that is not one."""
 
 
@@ -203,7 +205,7 @@ TRITON_KERNELS: dict[str, tuple[str, str, dict[str, str], dict[str, Any]]] = {
 }
 """Name of the file -> kernel, target, signature and constants."""
 
-CLUSTERS = {"matmul_cluster-90": 2, "matmul_cluster-100": 2}
+CLUSTERS: dict[str, int] = {"matmul_cluster-90": 2, "matmul_cluster-100": 2}
 """Name of the file -> how many blocks its clusters have, where that is not one."""
 
 POINTERS = dict.fromkeys(("a_ptr", "b_ptr", "c_ptr", "d_ptr"), "*bf16")
