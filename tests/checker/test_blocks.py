@@ -12,6 +12,7 @@ import pytest
 from tests.support.ir import parse
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Report, Verdict
+from tileas_xdsl.machine.arguments import ArgumentError
 
 EVERY = "safe for every trip count"
 CTA = "%cta = nvvm.read.ptx.sreg.ctaid.x : i32"
@@ -248,3 +249,12 @@ def test_what_is_said_of_every_block_holds_in_each(seed: int) -> None:
         assert not all(apart), str(report)
     else:
         assert all(apart[: max(report.scope.tried[0][1]) + 1])
+
+
+def test_an_id_that_is_given_is_not_tried() -> None:
+    stuck = "nvvm.mbarrier.try_wait.parity %full, %c0, %ticks : !llvm.ptr<3>, i32, i32"
+    text = ring(f"{CTA}\n%b = arith.cmpi eq, %cta, %c2 : i32\nscf.if %b {{\n{stuck}\n}}")
+    assert check(parse(text), args={"ctaid.x": 1}).verdict_line == "safe for every n, with ctaid.x = 1"
+    assert check(parse(text), args={"ctaid.x": 2}).verdict is Verdict.VIOLATION
+    with pytest.raises(ArgumentError, match=r"there is no argument 'ctaid\.y'"):
+        check(parse(text), args={"ctaid.y": 1})

@@ -55,6 +55,7 @@ from tileas_xdsl.machine.arguments import (
     argument_names,
     find_function,
     is_argument,
+    numbers_of_block,
     public_functions,
     threads_given,
 )
@@ -223,10 +224,10 @@ def _nobody(_text: str) -> None:
 
 
 def _must_be_arguments(module: Operation, functions: Sequence[str], named: Sequence[str]) -> None:
-    """Raises `ArgumentError` for a name that is no argument of any of `functions`."""
+    """Raises `ArgumentError` for a name that is no argument of any of `functions`, and no number of their grid."""
     bodies = [find_function(module, name)[1] for name in functions]
     for name in named:
-        if not any(is_argument(body, name) for body in bodies):
+        if not any(is_argument(body, name) for body in bodies) and name not in numbers_of_block(module):
             known = dict.fromkeys(argument for body in bodies for argument in argument_names(body))
             raise ArgumentError(f"there is no argument '{name}'; there are: {', '.join(known) or 'none'}")
 
@@ -272,12 +273,14 @@ def _check_function(
     fixed = {names[argument_at(body, n).index]: value for n, value in given.items() if is_argument(body, n)}
     if question.programs is not None and takes_programs_over(op):
         fixed[PROGRAMS] = question.programs
+    of_grid = {name: given[name] for name in numbers_of_block(op) if name in given}
+    fixed |= of_grid
     report.absorb(Outcome(makes_up_extents=made_up_extent(op) is not None, fixed=dict(fixed)))
     loops = loops_over_blocks(body)
     if loops is not None and not fixed.keys().isdisjoint(loops.arguments):
         loops = None
     numbers: tuple[str, ...] = ()
-    subject = replace(subject, loops=loops)
+    subject = replace(subject, loops=None if of_grid else loops, numbers=frozenset(of_grid))
     while True:
         attempt = Report([name], counts, tries_every_trip_count=report.tries_every_trip_count)
         try:
@@ -286,11 +289,11 @@ def _check_function(
         except BlockDependentError as error:
             # What decides is an argument from here on; the loops over blocks have to be as they stand then.
             report.absorb(Outcome(executions=attempt.executions))
-            known, numbers = numbers, tuple(sorted({*numbers, *error.names.difference(names)}))
+            known, numbers = numbers, tuple(sorted({*numbers, *error.names.difference(names, of_grid)}))
             if known == numbers and subject.loops is None:
                 report.absorb(Outcome(undecided=[str(error)], stopped_at=[error.op]))
                 return None
-            subject = replace(subject, loops=None, numbers=frozenset(numbers))
+            subject = replace(subject, loops=None, numbers=frozenset([*numbers, *of_grid]))
             continue
         report.absorb(attempt)
         return tried

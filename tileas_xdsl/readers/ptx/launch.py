@@ -83,9 +83,9 @@ class Launch:
         )
 
     def name_of(self, parameter: Parameter, offset: int) -> str:
-        """What an argument is called: `p3` without a name, `p0_640` for a part of a struct."""
+        """What an argument is called: `p3` without a name, `p0.640` for a part of a struct."""
         name = self.names.get(parameter.number, f"p{parameter.number}")
-        return f"{name}_{offset}" if offset else name
+        return f"{name}.{offset}" if offset else name
 
 
 NOTHING = Launch()

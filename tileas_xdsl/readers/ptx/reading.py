@@ -315,18 +315,31 @@ class _Kernel:
         assert parameter is not None
         return self.launch.name_of(parameter, offset)
 
-    def _places(self, names: Collection[str] | None) -> list[tuple[str, int]]:
-        """The parameters that are numbers, of these names; None: all."""
-        places = [(parameter.name, 0) for parameter in self.kernel.parameters if not parameter.is_array]
-        return [place for place in places if names is None or self._plain_name(*place) in names]
+    def _places(self, names: Collection[str]) -> list[tuple[str, int]]:
+        """The parameters, and parts of parameters, of these names."""
+        return [place for name in names if (place := self._place_of(name)) is not None]
+
+    def _place_of(self, name: str) -> tuple[str, int] | None:
+        for parameter in self.kernel.parameters:
+            known = self.launch.name_of(parameter, 0)
+            offset = name.removeprefix(f"{known}.")
+            if name == known and not parameter.is_array:
+                return parameter.name, 0
+            if parameter.is_array and offset != name and offset.isdecimal() and int(offset) < parameter.size:
+                return parameter.name, int(offset)
+        return None
 
     def _given_tiles(self) -> dict[tuple[str, int], Tiles]:
         """The parameters that the caller says to be multiples. Raises `PtxError` for a name that is none here."""
-        named = {self._plain_name(*place): place for place in self._places(None)}
-        unknown = next((name for name in self.launch.tiles if name not in named), None)
-        if unknown is not None:
-            raise PtxError(self.kernel.line, f"'{unknown}' is no number that is passed; there are {', '.join(named)}")
-        return {place: self.launch.tiles[self._plain_name(*place)] for place in self._places(self.launch.tiles)}
+        found: dict[tuple[str, int], Tiles] = {}
+        for name, tiles in self.launch.tiles.items():
+            place = self._place_of(name)
+            if place is None:
+                numbers = [self.launch.name_of(each, 0) for each in self.kernel.parameters if not each.is_array]
+                there = ", ".join(numbers) or "none but parts of p0, such as p0.8"
+                raise PtxError(self.kernel.line, f"'{name}' is no number that is passed; there are {there}")
+            found[place] = tiles
+        return found
 
     def _attributes(self, argument: Argument) -> DictionaryAttr:
         parameter = self.symbols.parameter(argument.parameter)

@@ -21,7 +21,7 @@ from tileas_xdsl.readers.ptx.syntax import Function, PtxError
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.ptx import SUFFIX, LaunchOptions
 
-OFFSET_IN = re.compile(r"(?:#|p)?(\d+)(?:[+_](\d+))?")
+OFFSET_IN = re.compile(r"(?:#|p)?(\d+)(?:[+_.](\d+))?")
 """A parameter by its number, and an offset in it: `#0+128`, `p3`."""
 
 
