@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Generic, TypeVar
 
 from xdsl.dialects import func
-from xdsl.ir import Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 State = TypeVar("State")
 """What the client knows at a program point. Immutable: a transfer function returns a new state."""
@@ -88,6 +88,10 @@ class FlowClient(ABC, Generic[State]):
     def opaque_call(self, op: Operation, state: State) -> State:
         """The state after a call that cannot be followed."""
         return state
+
+    def ops(self, block: Block) -> Iterable[Operation]:
+        """The ops of `block` that the analysis looks at: all, unless it knows that others change and ask nothing."""
+        return block.ops
 
     def runs_in_place(self, op: Operation) -> bool:
         """Whether `op`, which the driver does not know, runs its regions once, in order, as part of the same thread."""

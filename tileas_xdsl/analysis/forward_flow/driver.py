@@ -117,7 +117,7 @@ class _Driver(Generic[State]):
         return exits[0] if exits else None
 
     def _block(self, block: Block, state: State) -> _Exit[State] | None:
-        for op in block.ops:
+        for op in self.client.ops(block):
             self._record(op, state)
             if op.successors or op.has_trait(IsTerminator, value_if_unregistered=False):
                 return _Exit(op, self.client.leave(op, self.client.enter(op, state)))

@@ -6,10 +6,11 @@ Where the threads of a team have to wait for each other, and where they order th
     -> barrier                                 .. and none goes on until all have written
     async.dot %tile, %b, %acc
 
-The state at an op is what the team has touched since its last barrier (*pending*), and what its threads have touched
-since their last fence (*unfenced*). An op that meets a pending access needs a barrier in front of it: in front of the
-outermost loop or branch around it that has none of the earlier accesses, so that what only the code in front needs does
-not stand in a loop. An engine that meets an unfenced access of threads needs a fence in front of the barrier between.
+One walk knows at an op what the team has touched since its last barrier (*pending*), another one what its threads have
+touched since their last fence (*unfenced*). An op that meets a pending access needs a barrier in front of it: in front
+of the outermost loop or branch around it that has none of the earlier accesses, so that what only the code in front
+needs does not stand in a loop. An engine that meets an unfenced access of threads needs a fence in front of the barrier
+between.
 In a slot of a ring the op that hands it over takes the part of the barrier. A slot that an agent gives back is filled
 again where that agent gives back as many others as there are slots, for it takes them in turn. A wait for a slot that
 all threads of the agent have filled takes the part of a barrier: what each had fenced before it arrived is in order.
@@ -24,7 +25,8 @@ is reached by all of them or by none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import scf
@@ -87,9 +89,9 @@ def ordering(function: Operation) -> Ordering:
     """The barriers and fences that a function of tiles needs, whose shared tiles have places."""
     facts = _Facts(function)
     barriers: dict[Operation, Reason] = {}
-    while (walk := _walked(facts, barriers)).met:
-        op = min(walk.met, key=facts.position.__getitem__)
-        reasons = walk.met[op]
+    while met := _met(facts, barriers):
+        op = min(met, key=facts.position.__getitem__)
+        reasons = met[op]
         point = point_of(op, [reason.earlier.op for reason in reasons])
         stuck = [reason for reason in reasons if reason.earlier.under_way]
         if stuck and not _waited_for(facts, stuck, point):
@@ -98,15 +100,15 @@ def ordering(function: Operation) -> Ordering:
             continue
         assert point not in barriers
         barriers[point] = reasons[0]
-    barriers = _needed(facts, barriers, lambda kept: facts.first(_walked(facts, kept).met))
+    barriers = _needed(facts, barriers, lambda kept: facts.first(_met(facts, kept)))
     facts.meeting = _meeting(facts, barriers)
     fences: dict[Operation, Reason] = {}
-    while unfenced := _walked(facts, barriers, fences).unfenced:
+    while unfenced := _fencing(facts, barriers, fences).unfenced:
         for reason in unfenced:
             assert reason.earlier.barrier is not None
             fences.setdefault(reason.earlier.barrier, reason)
-    fences = _needed(facts, fences, lambda kept: next(iter(_walked(facts, barriers, kept).unfenced), None))
-    crossed = frozenset(_walked(facts, barriers).crossed)
+    fences = _needed(facts, fences, lambda kept: next(iter(_fencing(facts, barriers, kept).unfenced), None))
+    crossed = frozenset(_fencing(facts, barriers, {}).crossed)
     return Ordering(barriers, facts.meeting, fences, waits=facts.waits, of_tensor_memory=crossed)
 
 
@@ -142,7 +144,7 @@ def _meeting(facts: _Facts, barriers: dict[Operation, Reason]) -> Mapping[Operat
         for warps in (1, WARPGROUP) if warpgroups_of_agent(op) > 1 else (1,):
             if op not in found and barriers[op].is_within(warps):
                 facts.meeting = {**found, op: warps}
-                found = found if _walked(facts, barriers).met else facts.meeting
+                found = found if _met(facts, barriers) else facts.meeting
     return found
 
 
@@ -173,36 +175,20 @@ def point_of(op: Operation, earlier: Sequence[Operation]) -> Operation:
 
 AROUND = (scf.ForOp, scf.IfOp, scf.WhileOp, ProduceOp, AgentSwitchOp)
 """Ops around a barrier in front of which it may stand as well."""
+CONTROL = (*AROUND, scf.ExecuteRegionOp, scf.IndexSwitchOp)
+"""Ops whose results and arguments are new names of what others have made."""
+ORDERING = (AsyncWaitOp, Barrier0Op, BarrierOp, DotOp, FenceProxyOp, SyncWarpOp)
+"""Ops behind which something is in order."""
 
 
 # The walk -------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _State:
-    pending: frozenset[Access] = frozenset()
-    unfenced: frozenset[Access] = frozenset()
-
-    def mapped(self, change: Callable[[Access], Access]) -> _State:
-        """The same accesses, changed; itself where none is."""
-        pending, unfenced = _mapped(self.pending, change), _mapped(self.unfenced, change)
-        is_same = pending is self.pending and unfenced is self.unfenced
-        return self if is_same else _State(pending, unfenced)
-
-    def behind(self, own: Sequence[Access], *, with_slots: bool = False) -> _State:
-        """
-        The state behind so many more. Slots are handed over, unless something else may come to lie there; and no engine
-        reads arrays that threads write.
-        """
-        if not own:
-            return self
-        pending = [access for access in own if with_slots or not isinstance(access.object, Slots)]
-        generic = [access for access in own if access.proxy is Proxy.GENERIC]
-        unfenced = [access for access in generic if isinstance(access.object, Place | Slots | Columns)]
-        return _State(self.pending.union(pending), self.unfenced.union(unfenced))
+_State = frozenset[Access]
+"""What has been touched since."""
 
 
-def _mapped(accesses: frozenset[Access], change: Callable[[Access], Access]) -> frozenset[Access]:
+def _mapped(accesses: _State, change: Callable[[Access], Access]) -> _State:
     """The accesses, changed; the same set where none is, as behind nearly all ops."""
     changed = {access: other for access in accesses if (other := change(access)) is not access}
     return accesses.difference(changed).union(changed.values()) if changed else accesses
@@ -227,11 +213,32 @@ class _Facts:
         self.slots_end = any(place.over_rings for place in map(place_of, function.walk()) if place is not None)
         """Whether tiles come to lie in slots of rings, when these are empty for good."""
         self.accesses = {op: found for op in function.walk() if (found := accesses.of(op))}
+        self.named = frozenset[SSAValue]().union(*(each.names for found in self.accesses.values() for each in found))
+        """What says where accesses go. Other names come in as arguments and results of loops and branches only."""
+        self.ops: dict[Block, list[Operation]] = {}
+        """What a walk looks at in each block."""
+        self._look_into(function)
         self.engines: dict[Slots, list[Access]] = {}
         """What engines do to slots."""
         for access in (access for found in self.accesses.values() for access in found):
             if access.proxy is Proxy.ASYNC and isinstance(access.object, Slots):
                 self.engines.setdefault(access.object, []).append(access)
+
+    def _look_into(self, op: Operation) -> bool:
+        """Note which ops within `op` a walk looks at; whether there are any."""
+        for block in (block for region in op.regions for block in region.blocks):
+            found = [each for each in block.ops if self._look_into(each) or self._changes(each)]
+            end = block.last_op
+            if end is not None and end not in found and (found or isinstance(op, CONTROL) or end.successors):
+                found.append(end)
+            self.ops[block] = found
+        return any(self.ops[block] for region in op.regions for block in region.blocks)
+
+    def _changes(self, op: Operation) -> bool:
+        """Whether an op by itself may change what has been touched since, or meets it."""
+        rings, known = self.rings, op in self.accesses or isinstance(op, (*CONTROL, *ORDERING))
+        is_of_ring = op in self.arrivals or op in rings.meetings or bool(rings.handed_over_by(op))
+        return known or is_of_ring or not self.named.isdisjoint(op.results)
 
     def passed(self, access: Access, barrier: Operation) -> Access:
         """An access whose threads have passed a barrier since: the same one in each walk."""
@@ -262,131 +269,99 @@ class _Facts:
         return agent is not agent_of(earlier.op) and not is_over and earlier.meets(later)
 
 
-def _walked(
-    facts: _Facts, barriers: Mapping[Operation, Reason], fences: Mapping[Operation, Reason] | None = None
-) -> _Walk:
-    walk = _Walk(facts, barriers, fences or {})
+def _met(facts: _Facts, barriers: Mapping[Operation, Reason]) -> Mapping[Operation, Sequence[Reason]]:
+    """What meets a pending access, given barriers, by the later op."""
+    walk = _Pending(facts, barriers)
+    analyse(facts.function, walk, _State())
+    return walk.met
+
+
+def _fencing(facts: _Facts, barriers: Mapping[Operation, Reason], fences: Mapping[Operation, Reason]) -> _Unfenced:
+    walk = _Unfenced(facts, barriers, fences)
     analyse(facts.function, walk, _State())
     return walk
 
 
 @dataclass
-class _Walk(FlowClient[_State]):
-    """The client of the forward analysis: what a function leaves unordered, given barriers and fences."""
+class _Walk(FlowClient[_State], ABC):
+    """The client of the forward analysis: what a function leaves unordered, given barriers."""
 
     facts: _Facts
     barriers: Mapping[Operation, Reason]
-    fences: Mapping[Operation, Reason]
-    met: dict[Operation, list[Reason]] = field(default_factory=dict[Operation, list[Reason]])
-    """By the later op: what meets a pending access."""
-    unfenced: list[Reason] = field(default_factory=list[Reason])
-    """What engines meet that threads have not fenced."""
-    crossed: set[Operation] = field(default_factory=set[Operation])
-    """The barriers between what threads have done to tensor memory and what is done to it later."""
+
+    @abstractmethod
+    def _behind_fence(self, state: _State) -> _State:
+        """What is left behind a fence."""
+
+    @abstractmethod
+    def _behind_meeting(self, state: _State, warps: int, op: Operation) -> _State:
+        """What is left behind a barrier of so many neighbouring warps."""
+
+    @abstractmethod
+    def _behind_barrier(self, state: _State, op: Operation) -> _State:
+        """What is left behind a barrier of the team."""
+
+    @abstractmethod
+    def _note(self, own: Access, state: _State) -> None:
+        """Note what an access meets."""
+
+    @abstractmethod
+    def _behind(self, state: _State, own: Sequence[Access], *, with_slots: bool = False) -> _State:
+        """The state behind so many more."""
 
     def join(self, arrivals: Sequence[Arrival[_State]]) -> _State:
-        states = [arrival.state for arrival in arrivals]
-        nothing = frozenset[Access]()
-        return _State(
-            nothing.union(*(state.pending for state in states)),
-            nothing.union(*(state.unfenced for state in states)),
-        )
+        return _State().union(*(arrival.state for arrival in arrivals))
+
+    def ops(self, block: Block) -> Iterable[Operation]:
+        return self.facts.ops.get(block, ())
 
     def runs_in_place(self, op: Operation) -> bool:
         return isinstance(op, ProduceOp)
 
     def enter(self, op: Operation, state: _State) -> _State:
         if op.regions:
-            state = state.mapped(lambda access: access.without(lambda name: _is_made_within(op, name)))
+            state = _mapped(state, lambda access: access.without(lambda name: _is_made_within(op, name)))
         if op in self.facts.waits:
             state = self._behind_wait(state, self.facts.waits[op], op)
-        if op in self.fences:
-            state = _fenced(state)
         if op in self.facts.meeting:
-            state = _behind_meeting(state, self.facts.meeting[op], op)
+            state = self._behind_meeting(state, self.facts.meeting[op], op)
         elif op in self.barriers or _is_barrier(op):
-            state = self._behind_barrier(op, state)
-        if op in self.facts.rings.meetings:
-            state = self._behind_meeting(self.facts.rings.meetings[op], state)
+            state = self._behind_barrier(state, op)
         for own in self.facts.accesses.get(op, ()):
             self._note(own, state)
         return state
 
-    def _behind_meeting(self, arrival: ProduceOp, state: _State) -> _State:
-        """Behind a wait for a slot that all threads have filled: what each had fenced before is in order then."""
-        left = (each for each in state.unfenced if arrival not in each.arrived or not self.facts.fills_at_home(each))
-        return _State(state.pending, frozenset(left))
-
-    def _behind_barrier(self, op: Operation, state: _State) -> _State:
-        """
-        Behind a barrier: all have done what they had to do; what goes on by itself goes on. What they fenced in a slot
-        is in order for the engines that they start from here on.
-        """
-        pending = frozenset(access for access in state.pending if access.under_way)
-        left = (access for access in state.unfenced if not (access.fenced and self.facts.fills_at_home(access)))
-        return _State(pending, frozenset(self.facts.passed(access, op) for access in left))
-
-    def _note(self, own: Access, state: _State) -> None:
-        for earlier in state.pending:
-            if earlier.meets(own) and not isinstance(own.object, Slots):
-                reasons = self.met.setdefault(own.op, [])
-                reasons += [reason] if (reason := Reason(earlier, own)) not in reasons else []
-        if isinstance(own.object, Columns):
-            met = (earlier for earlier in state.unfenced if earlier.meets(own))
-            self.crossed |= {earlier.barrier for earlier in met if earlier.barrier is not None}
-        elif own.proxy is Proxy.ASYNC:
-            met = (earlier for earlier in state.unfenced if earlier.meets(own))
-            self.unfenced += [Reason(earlier, own) for earlier in met if _is_in_turn(earlier)]
-
     def leave(self, op: Operation, state: _State) -> _State:
         results = set(op.results)
         if results and not op.regions:
-            state = state.mapped(
-                lambda access: access if results.isdisjoint(access.names) else access.without(results.__contains__)
-            )
+            state = _mapped(state, lambda access: access.without(results.__contains__))
         if isinstance(op, FenceProxyOp):
-            state = _fenced(state)
-        if op in self.facts.arrivals:
-            arrived = (replace(each, arrived=each.arrived | {op}) if each.fenced else each for each in state.unfenced)
-            state = _State(state.pending, frozenset(arrived))
-        for slots in self.facts.rings.handed_over_by(op):
-            state = self._handed_over(op, slots, state)
+            state = self._behind_fence(state)
         state = self._waited(op, state)
         own = [access for access in self.facts.accesses.get(op, ()) if access.span is not Span.LAST]
-        return state.behind(own, with_slots=self.facts.slots_end)
-
-    def _handed_over(self, op: Operation, slots: Slots, state: _State) -> _State:
-        """Behind an op that hands a slot over. An engine of another agent may get there at once."""
-        state = state.mapped(lambda access: _counted(access, op, slots))
-        for earlier in (access for access in state.unfenced if access.object == slots):
-            later = self.facts.engine_elsewhere(earlier, slots)
-            self.unfenced += [] if later is None else [Reason(earlier, later)]
-        return state
+        return self._behind(state, own, with_slots=self.facts.slots_end) if own else state
 
     def _waited(self, op: Operation, state: _State) -> _State:
         """What is over behind an op that waits for work under way."""
         match op:
             case AsyncWaitOp() if isinstance(op.token.owner, AsyncTiledLoadOp):
-                return state.mapped(lambda access: _over(access, isinstance(access.op, AsyncTiledLoadOp)))
+                return _mapped(state, lambda access: _over(access, isinstance(access.op, AsyncTiledLoadOp)))
             case AsyncWaitOp() if stores_behind(op.token):
                 agent = agent_of(op)
-                return state.mapped(lambda access: _over(access, _is_store_of(agent, access.op)))
+                return _mapped(state, lambda access: _over(access, _is_store_of(agent, access.op)))
             case AsyncWaitOp():
                 return self._behind_wait(state, op.token, op)
             case DotOp() if reads_shared_memory(op):
-                return state.mapped(lambda access: _over(access, isinstance(access.op, AsyncDotOp)))
+                return _mapped(state, lambda access: _over(access, isinstance(access.op, AsyncDotOp)))
             case _:
                 return state
 
     def _behind_wait(self, state: _State, token: SSAValue, point: Operation) -> _State:
         """What is over behind a wait for a product."""
-        underway = self.facts.underway
+        return _mapped(state, lambda access: _over(access, self._is_over(access, token, point)))
 
-        def is_over(access: Access) -> bool:
-            return isinstance(access.op, AsyncDotOp) and underway.is_waited_for(access.op, token, point)
-
-        known = frozenset(access for access in state.pending if not (is_over(access) and _is_known_to_all(access)))
-        return _State(known, state.unfenced).mapped(lambda access: _over(access, is_over(access)))
+    def _is_over(self, access: Access, token: SSAValue, point: Operation) -> bool:
+        return isinstance(access.op, AsyncDotOp) and self.facts.underway.is_waited_for(access.op, token, point)
 
     def assign(self, state: _State, targets: Sequence[SSAValue], sources: Sequence[SSAValue | None]) -> _State:
         """
@@ -408,14 +383,119 @@ class _Walk(FlowClient[_State]):
                 found = replace(found, tile=found.tile.grown(index, step))
             return replace(found, slot=found.slot | names) if names else found
 
-        return state.mapped(renamed)
+        return _mapped(state, renamed)
 
     def leave_elsewhere(self, op: Operation, state: _State) -> _State:
         """Agents may still be at whatever they do: what stands behind them waits for all of it."""
         done = [access for inner in op.walk() for access in self.facts.accesses.get(inner, ())]
         done = [access for access in done if not isinstance(access.object, Slots)]
         own = [replace(access, slot=frozenset[SSAValue](), tile=None, holder=None) for access in done]
-        return state.behind([access for access in own if access.span is Span.AT_ONCE])
+        return self._behind(state, [access for access in own if access.span is Span.AT_ONCE])
+
+
+@dataclass
+class _Pending(_Walk):
+    """What the team has touched since its last barrier."""
+
+    met: dict[Operation, list[Reason]] = field(default_factory=dict[Operation, list[Reason]])
+    """By the later op: what meets a pending access."""
+
+    def _behind_fence(self, state: _State) -> _State:
+        return state
+
+    def _behind_meeting(self, state: _State, warps: int, op: Operation) -> _State:
+        return frozenset(replace(access, met=max(warps, access.met)) for access in state)
+
+    def _behind_barrier(self, state: _State, op: Operation) -> _State:
+        """All have done what they had to do; what goes on by itself goes on."""
+        return frozenset(access for access in state if access.under_way)
+
+    def _behind_wait(self, state: _State, token: SSAValue, point: Operation) -> _State:
+        left = (each for each in state if not (_is_known_to_all(each) and self._is_over(each, token, point)))
+        return super()._behind_wait(frozenset(left), token, point)
+
+    def _note(self, own: Access, state: _State) -> None:
+        for earlier in state if not isinstance(own.object, Slots) else ():
+            if earlier.meets(own):
+                reasons = self.met.setdefault(own.op, [])
+                reasons += [reason] if (reason := Reason(earlier, own)) not in reasons else []
+
+    def _behind(self, state: _State, own: Sequence[Access], *, with_slots: bool = False) -> _State:
+        """Slots are handed over, unless something else may come to lie there."""
+        return state.union(access for access in own if with_slots or not isinstance(access.object, Slots))
+
+
+@dataclass
+class _Unfenced(_Walk):
+    """What the threads of the team have touched since their last fence."""
+
+    fences: Mapping[Operation, Reason]
+    unfenced: list[Reason] = field(default_factory=list[Reason])
+    """What engines meet that threads have not fenced."""
+    crossed: set[Operation] = field(default_factory=set[Operation])
+    """The barriers between what threads have done to tensor memory and what is done to it later."""
+
+    def enter(self, op: Operation, state: _State) -> _State:
+        arrival = self.facts.rings.meetings.get(op)
+        if op in self.fences:
+            state = self._behind_fence(state)
+        if arrival is not None:  # all threads have filled the slot: what each had fenced before is in order then
+            state = frozenset(
+                each for each in state if arrival not in each.arrived or not self.facts.fills_at_home(each)
+            )
+        return super().enter(op, state)
+
+    def leave(self, op: Operation, state: _State) -> _State:
+        if op in self.facts.arrivals:
+            arrived = (replace(each, arrived=each.arrived | {op}) if each.fenced else each for each in state)
+            state = frozenset(arrived)
+        for slots in self.facts.rings.handed_over_by(op):
+            state = self._handed_over(op, slots, state)
+        return super().leave(op, state)
+
+    def _handed_over(self, op: Operation, slots: Slots, state: _State) -> _State:
+        """Behind an op that hands a slot over. An engine of another agent may get there at once."""
+        state = _mapped(state, lambda access: _counted(access, op, slots))
+        for earlier in (access for access in state if access.object == slots):
+            later = self.facts.engine_elsewhere(earlier, slots)
+            self.unfenced += [] if later is None else [Reason(earlier, later)]
+        return state
+
+    def _behind_fence(self, state: _State) -> _State:
+        """
+        What has been done is ordered before what engines do later. What goes on is not, and for a slot that has been
+        handed over the fence is too late, up to the next barrier. Tensor memory has fences of its own.
+        """
+        late = (
+            replace(access, fenced=access.handed_over > 0)
+            for access in state
+            if access.under_way or access.handed_over or isinstance(access.object, Columns)
+        )
+        return frozenset(late)
+
+    def _behind_meeting(self, state: _State, warps: int, op: Operation) -> _State:
+        """A fence for what threads have done may stand in front of it."""
+        return _mapped(
+            state, lambda access: access if access.barrier or _stays(access) else replace(access, barrier=op)
+        )
+
+    def _behind_barrier(self, state: _State, op: Operation) -> _State:
+        """What threads fenced in a slot is in order for the engines that they start from here on."""
+        left = (access for access in state if not (access.fenced and self.facts.fills_at_home(access)))
+        return frozenset(self.facts.passed(access, op) for access in left)
+
+    def _note(self, own: Access, state: _State) -> None:
+        if isinstance(own.object, Columns):
+            met = (earlier for earlier in state if earlier.meets(own))
+            self.crossed |= {earlier.barrier for earlier in met if earlier.barrier is not None}
+        elif own.proxy is Proxy.ASYNC:
+            met = (earlier for earlier in state if earlier.meets(own))
+            self.unfenced += [Reason(earlier, own) for earlier in met if _is_in_turn(earlier)]
+
+    def _behind(self, state: _State, own: Sequence[Access], *, with_slots: bool = False) -> _State:
+        """No engine reads arrays that threads write."""
+        generic = (access for access in own if access.proxy is Proxy.GENERIC)
+        return state.union(access for access in generic if isinstance(access.object, Place | Slots | Columns))
 
 
 def _is_made_in(block: Operation | Block, name: SSAValue) -> bool:
@@ -433,28 +513,6 @@ def _is_made_within(op: Operation, name: SSAValue) -> bool:
 def _maker(name: SSAValue) -> Operation | None:
     """The op that makes a name, or whose region has it as an argument."""
     return name.owner if isinstance(name.owner, Operation) else name.owner.parent_op()
-
-
-def _fenced(state: _State) -> _State:
-    """
-    Behind a fence: what has been done is ordered before what engines do later. What goes on is not, and for a slot that
-    has been handed over the fence is too late, up to the next barrier. Tensor memory has fences of its own.
-    """
-    late = (
-        replace(access, fenced=access.handed_over > 0)
-        for access in state.unfenced
-        if access.under_way or access.handed_over or isinstance(access.object, Columns)
-    )
-    return _State(state.pending, frozenset(late))
-
-
-def _behind_meeting(state: _State, warps: int, op: Operation) -> _State:
-    """Behind a barrier of so many neighbouring warps; a fence for what threads have done may stand in front of it."""
-    pending = (replace(access, met=max(warps, access.met)) for access in state.pending)
-    unfenced = (
-        access if _stays(access) else replace(access, barrier=access.barrier or op) for access in state.unfenced
-    )
-    return _State(frozenset(pending), frozenset(unfenced))
 
 
 def _is_in_turn(access: Access) -> bool:
