@@ -9,7 +9,7 @@ neighbouring lanes (or, transposed, over eight lanes, 4 apart).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -79,16 +79,12 @@ class LaneAccess:
 
     def offset(self, register: int, lane: int, warp: int) -> int:
         """Where the element of a register lies, in elements."""
-        place = register | (lane | warp << self._lane_bits) << self._register_bits
-        return self.offsets.table[place]
+        return self._places[REGISTER][register] ^ self._places[LANE][lane] ^ self._places[WARP][warp]
 
     @cached_property
-    def _register_bits(self) -> int:
-        return len(self.offsets.images(REGISTER))
-
-    @cached_property
-    def _lane_bits(self) -> int:
-        return len(self.offsets.images(LANE))
+    def _places(self) -> Mapping[str, Sequence[int]]:
+        """Where each register, lane and warp leads by itself: an element lies at their sum."""
+        return {name: f2.table(self.offsets.images(name)) for name in (REGISTER, LANE, WARP)}
 
     def block(self, register: int, lane: int, warp: int) -> int:
         """Where the elements begin that a lane accesses in the plain instruction which begins with `register`."""

@@ -61,6 +61,14 @@ def combination(columns: Sequence[Vector], chosen: int) -> Vector:
     return result
 
 
+def table(columns: Iterable[Vector]) -> tuple[Vector, ...]:
+    """The matrix `columns` applied to each vector, in order."""
+    images = [0]
+    for column in columns:
+        images += [image ^ column for image in images]
+    return tuple(images)
+
+
 def rank(vectors: Iterable[Vector]) -> int:
     """The dimension of the span."""
     return len(echelon(vectors).rows)

@@ -74,10 +74,7 @@ class LinearLayout:
     @cached_property
     def table(self) -> tuple[int, ...]:
         """The packed image of every packed place."""
-        images = [0]
-        for column in self.columns:
-            images += [image ^ column for image in images]
-        return tuple(images)
+        return f2.table(self.columns)
 
     @property
     def output_bits(self) -> int:

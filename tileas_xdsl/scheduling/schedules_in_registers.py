@@ -245,14 +245,16 @@ class _Rows:
 
     def _least(self, ii: int) -> list[int] | None:
         """The least rows of the interval `ii`, those of the agent inside of it; None where there are none."""
-        rows = [0] * len(self.problem.ops)
+        rows, inside = [0] * len(self.problem.ops), frozenset(self.order)
         for _ in range(len(rows) + 1):
             changed = False
             for source, sink, latency, turns in self.differences:
                 if (row := rows[source] + latency - turns * ii) > rows[sink]:
                     rows[sink], changed = row, True
+                    if row >= ii and sink in inside:  # rows only grow
+                        return None
             if not changed:
-                return rows if all(rows[op] < ii for op in self.order) else None
+                return rows
         return None
 
 
