@@ -18,7 +18,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import patch
 
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.python.executing import execute, quietly
@@ -85,6 +84,8 @@ def launches_of(file: str, elements: Mapping[str, str]) -> Launches:
 
 @contextmanager
 def _caught(found: Launches, words: Mapping[str, str]) -> Generator[None]:
+    from unittest.mock import patch  # it brings asyncio and ssl along, for scripts alone
+
     import cuda.tile as ct  # pyright: ignore
     from cuda.tile import tune  # pyright: ignore
 
