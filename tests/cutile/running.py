@@ -61,7 +61,7 @@ def wrong_threads(case: Case, size: tuple[int, ...], target: str) -> list[str]:
     text = exported_kernel(path_of(case, aligned=is_aligned(launch))).text
     kernel = tileas.compile(text, target=target, check=False, cache=False)
     given = dict(zip(names, map(copy, launch.arguments), strict=True))
-    passed = [given[name] for name in names_in(kernel.contract)]  # by place: one may have the name of an option of `run`
+    passed = [given[name] for name in names_in(kernel.contract)]  # a name may be one of an option
     found = kernel.run(*passed, grid=launch.programs, device="machine", level="threads", order="random")
     return wrong(found, launch, names)
 
