@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ from tests.tools.conftest import Run
 from tests.tools.programs import queue
 from tileas_xdsl import check as check_from_python
 from tileas_xdsl.checker.verdict.checking import check
-from tileas_xdsl.tools.progress import progress
+from tileas_xdsl.tools.progress import bar, progress
 
 
 class Terminal(io.StringIO):
@@ -103,6 +104,44 @@ def test_a_check_from_python_is_shown_too(monkeypatch: pytest.MonkeyPatch) -> No
     assert report.last_line.startswith("safe for every trip count")
     assert told[:2] == ["@copies(n = 0)", "@copies(n = 1)"]
     assert "safe" not in terminal.getvalue()
+
+
+class Cell:
+    """What a cell of a notebook shows: IPython as far as the progress needs it."""
+
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+        self.kernel = self
+
+    def get_ipython(self) -> Cell:
+        return self
+
+    def display(self, shown: Any, *, display_id: bool) -> Cell:
+        assert display_id
+        self.update(shown)
+        return self
+
+    def update(self, shown: Any) -> None:
+        assert "text/html" in shown._repr_mimebundle_((), ()), "a notebook can draw it"
+        self.shown.append(str(shown))
+
+
+def test_a_notebook_shows_it_in_the_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = Cell()
+    monkeypatch.setitem(sys.modules, "IPython", cell)
+    monkeypatch.setitem(sys.modules, "IPython.display", cell)
+    monkeypatch.setattr("tileas_xdsl.tools.progress.PATIENCE", 0)
+    with progress() as tell:
+        assert tell is not None
+        tell("@ring(n = 1)")
+        until(lambda: "@ring(n = 1)" in cell.shown)
+        tell("[red]@ring[/]")
+    assert cell.shown[-2:] == ["[red]@ring[/]", ""]
+    with bar() as step:
+        assert step is not None
+        step(1, 3, "two stages")
+        until(lambda: "1 of 3: two stages" in cell.shown)
+    assert cell.shown[-1] == ""
 
 
 def test_a_check_tells_which_call_it_is_at() -> None:

@@ -1,5 +1,6 @@
 """
 What a command is doing, on standard error while that is a terminal and the command takes its time; gone when it ends.
+In a notebook it is an output of the cell.
 
     with progress() as tell:
         tell("@ring with n = 4")
@@ -10,11 +11,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from contextvars import copy_context
 from threading import Lock, Timer
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from rich.status import Status
+from typing import Any, Protocol
 
 PATIENCE = 2.0
 """Seconds that a command may take before anything is shown."""
@@ -23,17 +22,27 @@ Tell = Callable[[str], None]
 """Called with what the command does from now on, in a few words."""
 
 
+class _Place(Protocol):
+    """Where a line is shown."""
+
+    def update(self, text: str) -> None: ...
+
+    def stop(self) -> None: ...
+
+
 @contextmanager
 def progress() -> Generator[Tell | None]:
     """
-    A context that shows on a terminal what is done inside. Gives a function to call with each step; None where standard
-    error is no terminal, so that it costs nothing.
+    A context that shows on a terminal, or in a notebook, what is done inside. Gives a function to call with each step;
+    None where no one looks, so that it costs nothing.
     """
-    if not sys.stderr.isatty():
+    place = _Output if _is_notebook() else _Status
+    if place is _Status and not sys.stderr.isatty():
         yield None
         return
-    line = _Line()
-    timer = Timer(PATIENCE, line.show)
+    line = _Line(place)
+    # A notebook knows by the context which cell an output belongs to.
+    timer = Timer(PATIENCE, copy_context().run, (line.show,))
     timer.daemon = True
     timer.start()
     try:
@@ -46,11 +55,12 @@ def progress() -> Generator[Tell | None]:
 @contextmanager
 def bar() -> Generator[Callable[[int, int, str], None] | None]:
     """
-    A context with a bar on a terminal: a function to call with the steps that are done, all steps, and the present one.
-    None where standard error is no terminal.
+    A context with a bar on a terminal, or a line in a notebook: a function to call with the steps that are done, all
+    steps, and the present one. None where no one looks.
     """
-    if not sys.stderr.isatty():
-        yield None
+    if _is_notebook() or not sys.stderr.isatty():
+        with progress() as tell:
+            yield None if tell is None else lambda done, total, text: tell(f"{done} of {total}: {text}")
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -62,33 +72,70 @@ def bar() -> Generator[Callable[[int, int, str], None] | None]:
 
 
 class _Line:
-    """The line of the terminal: shown by the thread of a timer, written by that which does the work."""
+    """A line that is shown by the thread of a timer, and written by that which does the work."""
 
-    def __init__(self) -> None:
+    def __init__(self, place: Callable[[str], _Place]) -> None:
         self._lock = Lock()
         self._text = ""
-        self._status: Status | None = None
+        self._open = place
+        self._place: _Place | None = None
         self._closed = False
 
     def tell(self, text: str) -> None:
         with self._lock:
             self._text = text
-            if self._status is not None:
-                self._status.update(_plain(text))
+            if self._place is not None:
+                self._place.update(text)
 
     def show(self) -> None:
-        from rich.console import Console
-
         with self._lock:
             if not self._closed:
-                self._status = Console(stderr=True, highlight=False).status(_plain(self._text))
-                self._status.start()
+                self._place = self._open(self._text)
 
     def close(self) -> None:
         with self._lock:
             self._closed = True
-            if self._status is not None:
-                self._status.stop()
+            if self._place is not None:
+                self._place.stop()
+
+
+class _Status:
+    """A line of the terminal."""
+
+    def __init__(self, text: str) -> None:
+        from rich.console import Console
+
+        self._status = Console(stderr=True, highlight=False).status(_plain(text))
+        self._status.start()
+
+    def update(self, text: str) -> None:
+        self._status.update(_plain(text))
+
+    def stop(self) -> None:
+        self._status.stop()
+
+
+class _Output:
+    """An output of a notebook's cell, empty when it ends."""
+
+    def __init__(self, text: str) -> None:
+        from IPython.display import display  # pyright: ignore
+        from rich.text import Text
+
+        self._made: Callable[[str], Any] = Text
+        self._handle: Any = display(Text(text), display_id=True)
+
+    def update(self, text: str) -> None:
+        self._handle.update(self._made(text))
+
+    def stop(self) -> None:
+        self.update("")
+
+
+def _is_notebook() -> bool:
+    """Whether this is the process of a notebook's cells: IPython with a kernel."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
 
 
 def _plain(text: str) -> str:
