@@ -26,7 +26,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tileas_xdsl.triton.python_files import guesses
+from tileas_xdsl.triton.guessing import guesses
 
 LIBRARIES = {"fla": "fla.ops", "liger_kernel": "liger_kernel.ops"}
 TARGETS = ("sm_80", "sm_90", "sm_100")

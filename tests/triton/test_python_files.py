@@ -172,6 +172,18 @@ def test_the_line_that_is_missing_can_be_pasted(check: Check) -> None:
     assert out.startswith("k for sm_90:\nsafe for every trip count")
 
 
+def test_the_missing_lines_make_descriptors(check: Check) -> None:
+    kernel = Path(__file__).parents[2] / "examples" / "gluon" / "matmul.py"
+    status, out, err = check(kernel)
+    assert (status, out) == (2, "")
+    lines = err.splitlines()[1:]
+    assert 'c_desc = TensorDescriptor.from_tensor(tensor("fp16", 1024, 1024), [128, 128]' in err
+    assert "STAGES=3, LAG=False)" in lines[-1]
+    status, out, _ = check("\n".join([kernel.read_text(), *lines, ""]), "--no-edit")
+    assert status == 1
+    assert "race: write after read on shared 'a_tiles'" in out, "one product still runs where LAG is 0"
+
+
 def test_a_test_of_the_file_is_proposed(check: Check) -> None:
     _, _, err = check(HEAD + f"def test_k():\n    {RIGHT}")
     assert "--call k.py::test_k" in err
