@@ -1,0 +1,45 @@
+"""
+What threads of the kernels gave, block by block, beside numpy: `threads.json`, by `bench.cutile --step threads-..`.
+
+A row is a kernel, a chip, the size of a launch, what was said of the numbers, and seconds of processor time. Sizes with
+extents that are multiples of 16 run what is compiled for such arrays, TMA included; others what is for any array.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cutile.exports import require_cutile
+from tests.cutile.launches import CASES
+from tests.cutile.running import names_of, wrong_threads
+from tests.support.ir import ROOT
+from tests.support.ptx import require_llvmlite
+
+ROWS = [tuple(row) for row in json.loads((ROOT / "tests" / "cutile" / "threads.json").read_text())]
+KERNELS = 17
+"""How many have rows, of 64; the others were not run."""
+SHORT = 4.1
+"""Seconds of the rows that are run again."""
+
+
+def test_all_numbers_were_right() -> None:
+    assert {(kernel, chip): said for kernel, chip, _, said, _ in ROWS if said != "right"} == {}
+    assert len({kernel for kernel, *_ in ROWS}) >= KERNELS
+
+
+def test_each_row_is_of_a_launch() -> None:
+    require_cutile()
+    for kernel, _, size, _, _ in ROWS:
+        launch = CASES[kernel].launch(tuple(size))
+        assert len(launch.arguments) == len(names_of(CASES[kernel]))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "chip", "size"), [(row[0], row[1], tuple(row[2])) for row in ROWS if row[4] <= SHORT]
+)
+def test_a_short_row_is_right_again(kernel: str, chip: str, size: tuple[int, ...]) -> None:
+    require_cutile()
+    require_llvmlite()
+    assert wrong_threads(CASES[kernel], size, chip) == []
