@@ -11,8 +11,8 @@ from tests.checker.growing_programs import NEVER, copying
 from tests.checker.looping_programs import window
 from tests.support.ir import parse
 from tileas_xdsl.checker.verdict.checking import check
-from tileas_xdsl.checker.verdict.over_waits import OverWait, function_without
-from tileas_xdsl.checker.verdict.report import Report
+from tileas_xdsl.checker.verdict.over_waits import function_without
+from tileas_xdsl.checker.verdict.report import OverWait, Report
 
 
 def advice(report: Report) -> list[str]:

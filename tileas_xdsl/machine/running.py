@@ -30,7 +30,7 @@ from tileas_xdsl.machine.core.calling import execute_to_mistake
 from tileas_xdsl.machine.core.deadline import Deadline, TimeUpError
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.memory import View
-from tileas_xdsl.machine.core.observer import NOBODY, Observer
+from tileas_xdsl.machine.core.observer import NOBODY, AnyObserver
 from tileas_xdsl.machine.core.opaque_numbers import Grid
 from tileas_xdsl.machine.core.orders import Eager, Lazy, Order, Random
 from tileas_xdsl.machine.core.trace import Trace
@@ -125,7 +125,7 @@ def run(
     target: str = "generic",
     threads: int | None = None,
     programs: Sequence[int] | None = None,
-    observer: Observer = NOBODY,
+    observer: AnyObserver = NOBODY,
     timeout: float | None = None,
 ) -> Outcome:
     """

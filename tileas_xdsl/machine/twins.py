@@ -23,8 +23,7 @@ from typing import Any, TypeVar
 import numpy as np
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from tileas_xdsl.machine.core.agents import Step
-from tileas_xdsl.machine.core.code import Code
+from tileas_xdsl.machine.core.code import Code, Step
 from tileas_xdsl.machine.core.deadline import Deadline
 from tileas_xdsl.machine.core.memory import ByteRegion, ThreadParts
 from tileas_xdsl.machine.core.standings import Continuation

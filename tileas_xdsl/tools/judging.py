@@ -25,8 +25,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 from tileas_xdsl.checker.verdict.checking import check
-from tileas_xdsl.checker.verdict.over_waits import OverWait
-from tileas_xdsl.checker.verdict.report import Report, Verdict
+from tileas_xdsl.checker.verdict.report import OverWait, Report, Verdict
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.layouts.conversion import Abilities, LayoutPlan
 from tileas_xdsl.layouts.errors import LayoutError
@@ -34,7 +33,7 @@ from tileas_xdsl.layouts.moves import moves
 from tileas_xdsl.machine.arguments import ArgumentError, argument_names, find_function
 from tileas_xdsl.machine.core.happens_before import Access, AccessHistory, Mind
 from tileas_xdsl.machine.core.memory import MemoryObject
-from tileas_xdsl.machine.core.observer import Observer
+from tileas_xdsl.machine.core.observer import AnyObserver
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.machine.running import run
 from tileas_xdsl.machine.time.simulation import simulate
@@ -219,7 +218,7 @@ def _array(text: str, seed: int) -> NDArray[Any]:
 # Time and space -------------------------------------------------------------------------------------------------------
 
 
-class _SharedMemory(Observer):
+class _SharedMemory(AnyObserver):
     """Collects the objects in shared memory that an execution accesses."""
 
     def __init__(self) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tileas_xdsl.checker.witnesses.investigator import Investigator
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.happens_before import Access, AccessHistory, Mind
 from tileas_xdsl.machine.core.memory import ByteRegion, MemoryObject
@@ -60,9 +61,10 @@ class SlotUses(Investigator):
         self.uses: list[Use] = []
 
     def access(self, access: Access, mind: Mind, history: AccessHistory) -> None:
-        clock = access.agent.machine.clock
         if access.region.base.space not in SPACES or access.bounds_block or access.region.is_empty:
             return
+        assert isinstance(access.agent, Agent)
+        clock = access.agent.machine.clock
         assert isinstance(clock, SimulatedClock), "it watches a simulated run"
         time = clock.time_of(access.agent)
         self.uses.append(Use(access.region, access.is_write, time, access.iteration, access.agent.name, access.work))

@@ -36,8 +36,8 @@ from tileas_xdsl.checker.proof.outcomes import NoProofError
 from tileas_xdsl.diagnostics import sentence
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 from tileas_xdsl.machine.core.code import Code
-from tileas_xdsl.machine.core.loops.open_comparisons import COMPARES, OpenComparison
-from tileas_xdsl.machine.core.loops.open_counts import INDUCTION, Known, OpenLoop
+from tileas_xdsl.machine.core.loops.open_comparisons import COMPARES
+from tileas_xdsl.machine.core.loops.open_counts import INDUCTION, Known, OpenComparison, OpenLoop
 from tileas_xdsl.machine.core.moving_numbers import LEAST_WIDTH
 from tileas_xdsl.machine.core.values import bit_width
 

@@ -24,7 +24,7 @@ from tileas_xdsl.checker.proof.alignment import are_the_same_step, op_of
 from tileas_xdsl.checker.proof.recorded_run import Running, TakenStep, Turns
 from tileas_xdsl.checker.proof.separation import Cut, Moves, Separation
 from tileas_xdsl.checker.proof.steps import Steps
-from tileas_xdsl.machine.core.agents import Step
+from tileas_xdsl.machine.core.code import Step
 from tileas_xdsl.machine.core.happens_before import Access
 from tileas_xdsl.machine.core.loops.open_comparisons import BoundLook
 from tileas_xdsl.machine.core.meaning import facts_of

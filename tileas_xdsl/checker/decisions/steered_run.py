@@ -24,8 +24,7 @@ from tileas_xdsl.checker.snapshot.snapshot import Demand, Snapshot
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.happens_before import Access, AccessHistory, Mind
-from tileas_xdsl.machine.core.loops.open_comparisons import OpenComparison
-from tileas_xdsl.machine.core.loops.open_counts import OpenBound, OpenCounts, OpenLoop, place_of
+from tileas_xdsl.machine.core.loops.open_counts import OpenBound, OpenComparison, OpenCounts, OpenLoop, place_of
 from tileas_xdsl.machine.core.moving_numbers import IrregularError
 from tileas_xdsl.machine.core.opaque_numbers import SumOfIds
 from tileas_xdsl.machine.core.synchronization import EndOfAgents
@@ -284,7 +283,7 @@ class SteeredRun(RecordedRun):
             return False
         agent, op = self._asked
         self._asked = None
-        machine.part(OpenCounts).forget(machine, self._ahead)
+        machine.part(OpenCounts).forget(machine.live, self._ahead)
         self._counts = machine.part(OpenCounts)
         decided = self.guide.decided()
         self.takes_notes = decided is None

@@ -22,7 +22,7 @@ from tileas_xdsl.checker.snapshot.snapshot import Snapshot
 from tileas_xdsl.machine.core.happens_before import Access, AccessHistory, Mind
 from tileas_xdsl.machine.core.meaning import Kind, facts_of
 from tileas_xdsl.machine.core.moving_numbers import selected
-from tileas_xdsl.machine.core.observer import Look, Observer
+from tileas_xdsl.machine.core.observer import AnyObserver, Look
 from tileas_xdsl.machine.core.opaque_numbers import TurnsOverBlocks
 from tileas_xdsl.machine.core.synchronization import StateToken
 from tileas_xdsl.machine.core.values import ElementType
@@ -31,7 +31,8 @@ from tileas_xdsl.machine.parts.placed_barriers import BarrierLook
 from tileas_xdsl.machine.parts.rings import StageLook
 
 if TYPE_CHECKING:
-    from tileas_xdsl.machine.core.agents import Agent, Step
+    from tileas_xdsl.machine.core.agents import Agent
+    from tileas_xdsl.machine.core.code import Step
     from tileas_xdsl.machine.core.execution import Machine
 
 LoopKey = tuple[Block, int]
@@ -124,7 +125,7 @@ COMPUTES = (Kind.PURE, Kind.EFFECT)
 """Steps that may make a number of what they are given."""
 
 
-class RecordedRun(Observer):
+class RecordedRun(AnyObserver):
     """
     The observer that records an execution: `entries` holds what it did, in order.
 

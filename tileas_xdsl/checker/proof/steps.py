@@ -22,7 +22,7 @@ from xdsl.ir import Attribute, Operation
 from tileas_xdsl.checker.proof.array_bounds import ArrayRoom
 from tileas_xdsl.checker.proof.recorded_run import Running, TakenStep
 from tileas_xdsl.checker.proof.shifts import Growth, overflows_at
-from tileas_xdsl.machine.core.agents import Step
+from tileas_xdsl.machine.core.code import Step
 from tileas_xdsl.machine.core.happens_before import Access
 from tileas_xdsl.machine.core.meaning import Kind, facts_of
 from tileas_xdsl.machine.core.memory import MemoryObject, View

@@ -5,9 +5,8 @@ from __future__ import annotations
 from tileas_xdsl.checker.snapshot.put_off import can_be_left
 from tileas_xdsl.checker.snapshot.settled import is_settled_phase
 from tileas_xdsl.checker.snapshot.snapshot import Drawing, UnknownStateError, draws_thing, draws_value
-from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
-from tileas_xdsl.machine.core.happens_before import Mind
+from tileas_xdsl.machine.core.happens_before import Mind, Who
 from tileas_xdsl.machine.core.questions import Hope
 from tileas_xdsl.machine.core.synchronization import (
     CounterCondition,
@@ -114,7 +113,7 @@ def _group_queue(drawing: Drawing, queue: GroupQueue) -> None:
     draw_queue(drawing, queue, None)
 
 
-def draw_queue(drawing: Drawing, queue: GroupQueue, owner: Agent | None) -> None:
+def draw_queue(drawing: Drawing, queue: GroupQueue, owner: Who | None) -> None:
     """
     Draw the groups of `queue` from the oldest one that matters on.
 
@@ -143,7 +142,7 @@ def draw_queue(drawing: Drawing, queue: GroupQueue, owner: Agent | None) -> None
     drawing.moments(queue.waits)
 
 
-def _first_news(drawing: Drawing, queue: GroupQueue, owner: Agent | None) -> int:
+def _first_news(drawing: Drawing, queue: GroupQueue, owner: Who | None) -> int:
     """
     The number of the first group that is news to somebody. Knowledge only grows, so no group in front of it is looked
     at in later snapshots of the execution.
@@ -156,7 +155,7 @@ def _first_news(drawing: Drawing, queue: GroupQueue, owner: Agent | None) -> int
     return first
 
 
-def _is_no_news(drawing: Drawing, queue: GroupQueue, number: int, owner: Agent | None) -> bool:
+def _is_no_news(drawing: Drawing, queue: GroupQueue, number: int, owner: Who | None) -> bool:
     """Whether all whom it concerns know that the works of a group are complete."""
     mind = owner.mind if owner is not None and number < queue.known_complete else None
     return all(_is_news_to_nobody(work, drawing, mind) for work in queue.groups[number].works)

@@ -13,8 +13,9 @@ from xdsl.ir import Operation
 from tileas_xdsl.checker.snapshot.barriers import draw_queue
 from tileas_xdsl.checker.snapshot.put_off import PutOff
 from tileas_xdsl.checker.snapshot.snapshot import Drawing, UnknownStateError
-from tileas_xdsl.machine.core.agents import Activation, Agent
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
+from tileas_xdsl.machine.core.happens_before import Who
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.synchronization import GroupQueue
 from tileas_xdsl.machine.parts.placed_barriers import PlacedBarrier
@@ -46,7 +47,7 @@ class PartCanvas:
     def sequence(self, values: Iterable[object]) -> None:
         self.drawing.sequence(values)
 
-    def moment(self, agent: Agent, moment: int) -> None:
+    def moment(self, agent: Who, moment: int) -> None:
         self.drawing.moment(agent.number, moment)
 
     def moments(self, moments: Mapping[int, int]) -> None:
@@ -64,13 +65,13 @@ class PartCanvas:
     def has_drawn(self, value: object) -> bool:
         return self.drawing.has_drawn(value)
 
-    def is_under_way(self, activation: Activation) -> bool:
+    def is_under_way(self, activation: object) -> bool:
         return id(activation) in self.drawing.activations
 
-    def own_queue(self, queue: GroupQueue, owner: Agent) -> None:
+    def own_queue(self, queue: GroupQueue, owner: Who) -> None:
         draw_queue(self.drawing, queue, owner)
 
-    def task(self, child: Agent, op: Operation) -> None:
+    def task(self, child: Who, op: Operation) -> None:
         known = (actor.knows_moment(child.number, end_of(child)) for actor in self.drawing.actors)
         if not (child.finished and all(known)):
             self.put_off.task(child, op)
@@ -79,7 +80,7 @@ class PartCanvas:
         assert isinstance(value, PlacedBarrier)
         self.put_off.barrier(self.bases.get(serial), offset, value)
 
-    def marked(self, agent: Agent, values: Sequence[object]) -> None:
+    def marked(self, agent: Who, values: Sequence[object]) -> None:
         if self.drawing.gathers_leftovers:
             # A fence fences all of them; which ones they are is said where they are drawn.
             self.drawing.unfenced.update(dict.fromkeys(map(id, values), self.drawing.name_of(agent)))

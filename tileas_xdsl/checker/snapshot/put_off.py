@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from xdsl.ir import Operation
 
@@ -17,15 +17,11 @@ from tileas_xdsl.checker.snapshot.leftovers import Leftover
 from tileas_xdsl.checker.snapshot.settled import is_settled_phase
 from tileas_xdsl.checker.snapshot.snapshot import Drawing, UnknownStateError
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
-from tileas_xdsl.machine.core.happens_before import Access, Clock
+from tileas_xdsl.machine.core.happens_before import Access, Clock, Who
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.synchronization import Phase, PhaseBarrier
 from tileas_xdsl.machine.parts.placed_barriers import PlacedBarrier
 from tileas_xdsl.machine.parts.tasks import end_of
-
-if TYPE_CHECKING:
-    from tileas_xdsl.machine.core.agents import Agent
-
 
 Item = TypeVar("Item")
 Placed = tuple[MemoryObject | None, int, PlacedBarrier]
@@ -63,7 +59,7 @@ class PutOff:
     drawing: Drawing
     works: list[AsyncWork] = field(default_factory=list[AsyncWork])
     accesses: list[Access] = field(default_factory=list[Access])
-    tasks: list[tuple[Agent, Operation]] = field(default_factory=list["tuple[Agent, Operation]"])
+    tasks: list[tuple[Who, Operation]] = field(default_factory=list[tuple[Who, Operation]])
     barriers: list[Placed] = field(default_factory=list[Placed])
 
     def work(self, work: AsyncWork) -> None:
@@ -82,7 +78,7 @@ class PutOff:
         else:
             self.drawing.access(access)
 
-    def task(self, child: Agent, op: Operation) -> None:
+    def task(self, child: Who, op: Operation) -> None:
         """Put off, or draw, a task of `op` that is still to be awaited."""
         if self.drawing.gathers_leftovers and child.finished:
             self.tasks.append((child, op))
@@ -97,7 +93,7 @@ class PutOff:
         else:
             self._draw_barrier((base, offset, barrier))
 
-    def _draw_task(self, task: tuple[Agent, Operation]) -> None:
+    def _draw_task(self, task: tuple[Who, Operation]) -> None:
         child, op = task
         self.drawing.literal(("task", id(op)))
         self.drawing.thing(child)
@@ -189,7 +185,7 @@ def _left_access(drawing: Drawing, access: Access, bring: Bringers) -> Leftover:
     return Leftover(kind, (work.observers,), region.base, region.offset, access, brought_by=brought_by)
 
 
-def _left_task(child: Agent, op: Operation) -> Leftover:
+def _left_task(child: Who, op: Operation) -> Leftover:
     return Leftover(("task", id(op)), ({child.number: end_of(child)},))
 
 

@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
-from tileas_xdsl.machine.core.happens_before import Access, Clock, Mind, Proxy, join
+from tileas_xdsl.machine.core.happens_before import Access, Clock, Mind, Proxy, Who, join
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.synchronization import EndOfAgents, Phase
 from tileas_xdsl.machine.parts.placed_barriers import BarrierLook
 
 if TYPE_CHECKING:
-    from tileas_xdsl.machine.core.agents import Agent
     from tileas_xdsl.machine.core.execution import Machine
     from tileas_xdsl.machine.core.synchronization import GroupQueue
 
@@ -74,7 +73,7 @@ class Reach:
         return Reach(frozenset(fenced), frozenset(read), frozenset(ended), frozenset(by), frozenset(used), in_flight)
 
 
-def _add_with_parents(found: set[tuple[str, object]], family: str, agent: Agent | None) -> None:
+def _add_with_parents(found: set[tuple[str, object]], family: str, agent: Who | None) -> None:
     """Add `agent` and those that have started it to those that reach `family`."""
     while agent is not None and (family, role_of(agent)) not in found:
         found.add((family, role_of(agent)))
@@ -92,7 +91,7 @@ EVERYTHING = Reach(_All(), _All(), _All(), _All(), _All(), 1 << 30)
 """The reach of executions of which nothing is known: they may touch everything, from everywhere."""
 
 
-def role_of(agent: Agent) -> object:
+def role_of(agent: Who) -> object:
     """A key that agents share if they run the same code: the op that started a task, else the name of the agent."""
     return agent.name if agent.started_by is None else agent.started_by
 
@@ -105,7 +104,7 @@ class Actor:
     others before it acts.
     """
 
-    def __init__(self, agent: Agent, minds: list[Mind]) -> None:
+    def __init__(self, agent: Who, minds: list[Mind]) -> None:
         self.agent = agent
         self.minds = minds
 
@@ -145,7 +144,7 @@ def actors_of(machine: Machine) -> list[Actor]:
     return [*agents, *(Actor(w.issuer, [w.mind]) for w in machine.works_under_way() if not w.ready)]
 
 
-def _minds_of(agent: Agent) -> list[Mind]:
+def _minds_of(agent: Who) -> list[Mind]:
     """What `agent` knows; if it waits for the end of other agents, what these know, too."""
     minds = [agent.mind]
     if isinstance(agent.waiting_for, EndOfAgents):
@@ -189,7 +188,7 @@ class Unsettled:
 
     def __init__(self, reach: Reach) -> None:
         self.reach = reach
-        self.fronts: dict[tuple[GroupQueue, Agent | None], int] = {}
+        self.fronts: dict[tuple[GroupQueue, Who | None], int] = {}
         """(queue, the agent that alone waits for it) -> how many of its oldest groups were settled when last drawn."""
         self._works: list[AsyncWork] = []
         self._seen = 0

@@ -34,9 +34,10 @@ import numpy as np
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from tileas_xdsl.checker.snapshot.settled import Actor, Unsettled, actors_of, is_settled, role_of
-from tileas_xdsl.machine.core.agents import Agent, Step
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
-from tileas_xdsl.machine.core.happens_before import Access, Clock
+from tileas_xdsl.machine.core.code import Step
+from tileas_xdsl.machine.core.happens_before import Access, Clock, Who
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.values import Unknown
 from tileas_xdsl.machine.parts.placed_barriers import PlacedBarriers
@@ -83,7 +84,7 @@ class Snapshot:
     """(place in `numbers` of its byte offset, object) for each barrier in memory that is in no row."""
     countdowns: tuple[int, ...] = ()
     """Places in `numbers` of numbers that count down, and at 0 of which something happens."""
-    repetitions: tuple[tuple[int, Access, Agent], ...] = ()
+    repetitions: tuple[tuple[int, Access, Who], ...] = ()
     """
     (place in `numbers`, store, warp) for each warp that is still to make a store of its team: after how many executions
     of the op.
@@ -161,7 +162,7 @@ class Drawing:
     accesses: list[tuple[int, Access]] = field(default_factory=list)
     barriers: list[tuple[int, MemoryObject]] = field(default_factory=list)
     countdowns: list[int] = field(default_factory=list)
-    repetitions: list[tuple[int, Access, Agent]] = field(default_factory=list)
+    repetitions: list[tuple[int, Access, Who]] = field(default_factory=list)
     leftovers: list[Leftover] = field(default_factory=list)
     passed_over: dict[AsyncWork, list[int]] = field(default_factory=dict)
     """

@@ -24,15 +24,15 @@ from typing import TYPE_CHECKING
 from tileas_xdsl.checker.snapshot.machine import take_snapshot
 from tileas_xdsl.checker.snapshot.settled import EVERYTHING, Unsettled
 from tileas_xdsl.checker.snapshot.snapshot import MergedError
-from tileas_xdsl.machine.core.observer import Observer
+from tileas_xdsl.machine.core.observer import AnyObserver
 from tileas_xdsl.machine.core.questions import hoping
 from tileas_xdsl.machine.core.violations import UndecidedError
 
 if TYPE_CHECKING:
     from xdsl.ir import Operation
 
-    from tileas_xdsl.machine.core.agents import Agent
     from tileas_xdsl.machine.core.execution import Machine
+    from tileas_xdsl.machine.core.happens_before import Who
 
 MOST_EXECUTIONS = 400
 """Executions under different answers after which the search gives up."""
@@ -52,10 +52,10 @@ class ScriptedAnswers:
     runs_out: bool = False
     """Whether some agent has asked more than the script answers."""
 
-    def poses(self, agent: Agent, op: Operation) -> bool:
+    def poses(self, agent: Who, op: Operation) -> bool:
         return False
 
-    def says_yes(self, agent: Agent, op: Operation) -> bool:
+    def says_yes(self, agent: Who, op: Operation) -> bool:
         number = self.given.get(agent.number, 0)
         self.given[agent.number] = number + 1
         answers = self.script.get(agent.number, ())
@@ -78,14 +78,14 @@ class Asked:
 class Unguided:
     """The guide of an execution that cannot speak for others: it raises `UndecidedError` at a question."""
 
-    def poses(self, agent: Agent, op: Operation) -> bool:
+    def poses(self, agent: Who, op: Operation) -> bool:
         raise UndecidedError(op, "says yes or no as it happens, and what follows depends on the answer")
 
-    def says_yes(self, agent: Agent, op: Operation) -> bool:
+    def says_yes(self, agent: Who, op: Operation) -> bool:
         return self.poses(agent, op)
 
 
-class Answering(Observer):
+class Answering(AnyObserver):
     """
     The guide and observer of an execution that gets the answers of `path`, and yes from its end on.
 
@@ -98,9 +98,9 @@ class Answering(Observer):
         self.known = known
         self.number = 0
         self.merged_with: State | None = None
-        self._posed: tuple[Agent, Operation] | None = None
+        self._posed: tuple[Who, Operation] | None = None
 
-    def poses(self, agent: Agent, op: Operation) -> bool:
+    def poses(self, agent: Who, op: Operation) -> bool:
         self._posed = (agent, op)
         return True
 
@@ -114,7 +114,7 @@ class Answering(Observer):
         self.number += 1
         return True
 
-    def _extend(self, machine: Machine, agent: Agent, op: Operation) -> None:
+    def _extend(self, machine: Machine, agent: Who, op: Operation) -> None:
         state = object() if self.known is None else _state(machine, op)
         if self.known is not None:
             if state in self.known:
@@ -123,7 +123,7 @@ class Answering(Observer):
             self.known.add(state)
         self.path.append(Asked(agent.number, op, state, not hoping(machine.live)))
 
-    def says_yes(self, agent: Agent, op: Operation) -> bool:
+    def says_yes(self, agent: Who, op: Operation) -> bool:
         return self.path[self.number - 1].answer
 
 

@@ -369,7 +369,7 @@ class _Inquest:
     def standstill(self) -> Decision:
         """Report that with these answers an agent asks for ever."""
         machine = self._executed(self._machine(Lazy()))
-        machine.report(*deadlock_of(machine))
+        machine.report(*deadlock_of(machine.live, machine.works))
         return self._decision(machine, list(machine.violations.values()))
 
     def decide(self) -> Decision:

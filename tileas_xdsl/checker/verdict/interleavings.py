@@ -15,14 +15,14 @@ with it (`_reversals`), and a choice that was tried there *sleeps* until a step 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.deadline import TimeUpError
 from tileas_xdsl.machine.core.execution import Machine
-from tileas_xdsl.machine.core.orders import Order, Pauses
+from tileas_xdsl.machine.core.loops.open_counts import Looper
+from tileas_xdsl.machine.core.orders import Execution, Order, Pauses
 from tileas_xdsl.machine.core.violations import Violation
 
 MOST_RUNS = 2_000
@@ -95,9 +95,9 @@ class Scripted(Order):
         self.path = path
         self.turn = 0
 
-    def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
+    def choose(self, machine: Execution, runnable: Sequence[Looper]) -> Looper | AsyncWork | None:
         self.note_footprint(machine)
-        named: dict[Choice, Agent | AsyncWork] = {("agent", agent.number): agent for agent in runnable}
+        named: dict[Choice, Looper | AsyncWork] = {("agent", agent.number): agent for agent in runnable}
         ready = machine.ready_works()
         named.update({("work", work.serial): work for work in ready})
         if not named:
@@ -108,7 +108,9 @@ class Scripted(Order):
         self.turn += 1
         return named[branch.chosen]
 
-    def _extend(self, machine: Machine, options: list[Choice], runnable: list[Agent], ready: list[AsyncWork]) -> None:
+    def _extend(
+        self, machine: Execution, options: list[Choice], runnable: Sequence[Looper], ready: list[AsyncWork]
+    ) -> None:
         asleep = self.path[-1].asleep_after() if self.path else {}
         awake = [choice for choice in options if choice not in asleep]
         if not awake:
@@ -125,7 +127,7 @@ class Scripted(Order):
                     foreseen["work", first.serial].update(dict.fromkeys(work.barriers, True))
         self.path.append(Branch(options, awake[0], asleep, foreseen))
 
-    def note_footprint(self, machine: Machine) -> None:
+    def note_footprint(self, machine: Execution) -> None:
         """Move the footprint of the step just made from the machine to its branch."""
         if self.turn:
             self.path[self.turn - 1].footprint.update(machine.footprint)

@@ -19,16 +19,15 @@ of pipelines are not judged: they synchronise agents. A wait that a compiler put
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation, Region
 
 from tileas_xdsl.checker.verdict.cases import Case
 from tileas_xdsl.checker.verdict.proving import is_proved_with
-from tileas_xdsl.checker.verdict.report import Outcome
-from tileas_xdsl.diagnostics import location_of, op_name
+from tileas_xdsl.checker.verdict.report import Outcome, OverWait, WaitCost
+from tileas_xdsl.diagnostics import location_of
 from tileas_xdsl.interfaces import enclosing_function
 from tileas_xdsl.machine.core.calling import execute
 from tileas_xdsl.machine.core.meaning import Kind, meaning_of
@@ -91,71 +90,6 @@ MOST_WAITS = 64
 """The largest number of waits of one function that are judged."""
 MOST_MORE = 16
 """The largest amount by which a count is raised."""
-
-
-@dataclass(frozen=True)
-class WaitCost:
-    """Simulated cycles of a call as it stands (`cycles`), and with the wait weakened (`without`)."""
-
-    call: str
-    cycles: int
-    without: int
-
-    def __str__(self) -> str:
-        if self.cycles <= self.without:
-            return f"it costs no cycles in {self.call}"
-        return f"it costs {self.cycles - self.without} of {self.cycles} cycles in {self.call}"
-
-
-@dataclass(frozen=True)
-class OverWait:
-    """A wait that is stronger than the program needs, and how far it may be weakened."""
-
-    function: str
-    relaxation: Relaxation
-    counts: tuple[int | None, ...]
-    """The counts that it left unfinished in the executions; None for a token."""
-    cost: WaitCost | None = None
-    by_compiler: bool = False
-    """Whether a compiler put it in, and not the user."""
-
-    @property
-    def place(self) -> str | None:
-        return location_of(self.relaxation.op)
-
-    @property
-    def advice(self) -> str:
-        """What could be weaker, as the end of the sentence "'async_queue.wait' ..."."""
-        more = self.relaxation.more
-        if more is None:
-            return "can go: nothing relies on it"
-        if len(self.counts) == 1 and self.counts[0] is not None:
-            return f"waits until at most {self.counts[0]} are in flight, where {self.counts[0] + more} would do"
-        return f"could allow {more} more in flight"
-
-    @property
-    def message(self) -> str:
-        cost = f"; {self.cost}" if self.cost is not None else ""
-        origin = ", which the compiler put in," if self.by_compiler else ""
-        return f"'{op_name(self.relaxation.op)}'{origin} {self.advice}{cost}"
-
-    def __str__(self) -> str:
-        return f"{f'{self.place}: ' if self.place else ''}over-wait: {self.message}"
-
-    def as_data(self) -> dict[str, Any]:
-        return {
-            "kind": "over-wait",
-            "function": self.function,
-            "place": self.place,
-            "op": op_name(self.relaxation.op),
-            "message": self.message,
-            "counts": list(self.counts),
-            "more": self.relaxation.more,
-            "by_compiler": self.by_compiler,
-            "cycles": None
-            if self.cost is None
-            else {"call": self.cost.call, "as it is": self.cost.cycles, "weakened": self.cost.without},
-        }
 
 
 Waits = Mapping[Operation, Mapping[int | None, None]]

@@ -19,16 +19,16 @@ from tileas_xdsl.checker.verdict.mistakes import ALSO, Mistake, SourceEdit, mist
 from tileas_xdsl.checker.verdict.scope import Scope, scope_of
 from tileas_xdsl.checker.witnesses.causes import Cause, cause_of
 from tileas_xdsl.checker.witnesses.witness import Witness, witness_of
-from tileas_xdsl.diagnostics import op_name, sentence
+from tileas_xdsl.diagnostics import location_of, op_name, sentence
 from tileas_xdsl.machine.arguments import DYNAMIC_EXTENT
 from tileas_xdsl.machine.core.assumptions import NOT_NEGATIVE, OF_PROOFS, THREADS_GIVEN, UNFENCED_REFILLS, Assumption
 from tileas_xdsl.machine.core.violations import Party, Violation, ViolationKind
+from tileas_xdsl.machine.core.what_if import Relaxation
 from tileas_xdsl.tabular import Tabular
 
 if TYPE_CHECKING:
     from tileas_xdsl.checker.decisions.prove import ProofByDecisions
     from tileas_xdsl.checker.proof.outcomes import Proof
-    from tileas_xdsl.checker.verdict.over_waits import OverWait
     from tileas_xdsl.checker.verdict.preconditions import Numbers
     from tileas_xdsl.machine.core.execution import Machine
 
@@ -47,6 +47,71 @@ class Verdict(StrEnum):
 
 GRAVEST = (Verdict.SAFE, Verdict.UNDECIDED, Verdict.VIOLATION)
 """The gravest last: of several verdicts that one counts."""
+
+
+@dataclass(frozen=True)
+class WaitCost:
+    """Simulated cycles of a call as it stands (`cycles`), and with the wait weakened (`without`)."""
+
+    call: str
+    cycles: int
+    without: int
+
+    def __str__(self) -> str:
+        if self.cycles <= self.without:
+            return f"it costs no cycles in {self.call}"
+        return f"it costs {self.cycles - self.without} of {self.cycles} cycles in {self.call}"
+
+
+@dataclass(frozen=True)
+class OverWait:
+    """A wait that is stronger than the program needs, and how far it may be weakened."""
+
+    function: str
+    relaxation: Relaxation
+    counts: tuple[int | None, ...]
+    """The counts that it left unfinished in the executions; None for a token."""
+    cost: WaitCost | None = None
+    by_compiler: bool = False
+    """Whether a compiler put it in, and not the user."""
+
+    @property
+    def place(self) -> str | None:
+        return location_of(self.relaxation.op)
+
+    @property
+    def advice(self) -> str:
+        """What could be weaker, as the end of the sentence "'async_queue.wait' ..."."""
+        more = self.relaxation.more
+        if more is None:
+            return "can go: nothing relies on it"
+        if len(self.counts) == 1 and self.counts[0] is not None:
+            return f"waits until at most {self.counts[0]} are in flight, where {self.counts[0] + more} would do"
+        return f"could allow {more} more in flight"
+
+    @property
+    def message(self) -> str:
+        cost = f"; {self.cost}" if self.cost is not None else ""
+        origin = ", which the compiler put in," if self.by_compiler else ""
+        return f"'{op_name(self.relaxation.op)}'{origin} {self.advice}{cost}"
+
+    def __str__(self) -> str:
+        return f"{f'{self.place}: ' if self.place else ''}over-wait: {self.message}"
+
+    def as_data(self) -> dict[str, Any]:
+        return {
+            "kind": "over-wait",
+            "function": self.function,
+            "place": self.place,
+            "op": op_name(self.relaxation.op),
+            "message": self.message,
+            "counts": list(self.counts),
+            "more": self.relaxation.more,
+            "by_compiler": self.by_compiler,
+            "cycles": None
+            if self.cost is None
+            else {"call": self.cost.call, "as it is": self.cost.cycles, "weakened": self.cost.without},
+        }
 
 
 @dataclass(frozen=True)
@@ -131,7 +196,7 @@ class Outcome:
     """The ops at which executions could not go on, or stayed open."""
     unexplored: list[str] = field(default_factory=list[str])
     """Where something was found before all interleavings were tried: there may be mistakes of other kinds."""
-    warnings: list[OverWait] = field(default_factory=list["OverWait"])
+    warnings: list[OverWait] = field(default_factory=list[OverWait])
     """Waits that are stronger than they need be. They do not change the verdict."""
     tolerated: list[Finding] = field(default_factory=list[Finding])
     """Missing fences that were asked to be warnings (`relaxed_proxy`). They do not change the verdict."""

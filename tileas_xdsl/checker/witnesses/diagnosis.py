@@ -161,7 +161,7 @@ def _violation_of_shortfall(machine: Machine, agent: Agent, barrier: PhaseBarrie
         instead=barrier.current.arrived or None,
     )
     works = [step.on for step in steps if isinstance(step.on, AsyncWork)]
-    return shown(violation, witness_about(agent, [barrier, *works], [waiter]), standing_at(machine))
+    return shown(violation, witness_about(machine, agent, [barrier, *works], [waiter]), standing_at(machine))
 
 
 # First waits ----------------------------------------------------------------------------------------------------------
@@ -224,7 +224,7 @@ def _violation_of_forgotten_arrivals(agent: Agent, barrier: PhaseBarrier, op: Op
         stuck=True,
         symptom=ViolationKind.DEADLOCK,
     )
-    return shown(violation, witness_about(agent, [barrier], [waiter]), standing_at(agent.machine))
+    return shown(violation, witness_about(agent.machine, agent, [barrier], [waiter]), standing_at(agent.machine))
 
 
 def _arrivals(number: int) -> str:
@@ -251,7 +251,7 @@ def _violation_of_parity(agent: Agent, barrier: PhaseBarrier, op: Operation) -> 
         stuck=True,
         symptom=ViolationKind.DEADLOCK,
     )
-    return shown(violation, witness_about(agent, [barrier], [waiter]), standing_at(agent.machine))
+    return shown(violation, witness_about(agent.machine, agent, [barrier], [waiter]), standing_at(agent.machine))
 
 
 # Races and undrained work ---------------------------------------------------------------------------------------------
@@ -289,7 +289,7 @@ class WrongPhase:
         if symptom.kind is not ViolationKind.UNDRAINED:
             return named
         # How far the barrier had come says more than where the work was issued.
-        return shown(named, witness_about(machine.agents[self.wait.agent], [self.barrier], symptom.parties))
+        return shown(named, witness_about(machine, machine.agents[self.wait.agent], [self.barrier], symptom.parties))
 
 
 def name_wrong_phases(machine: Machine) -> None:

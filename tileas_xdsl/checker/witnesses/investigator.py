@@ -19,11 +19,11 @@ from tileas_xdsl.checker.witnesses.witnesses import (
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.happens_before import Access
-from tileas_xdsl.machine.core.observer import Observer
+from tileas_xdsl.machine.core.observer import AnyObserver
 from tileas_xdsl.machine.core.violations import Evidence, Misuse, Side, Standstill, Unordered, Violation
 
 
-class Investigator(Observer):
+class Investigator(AnyObserver):
     """Adds a witness to every mistake. The machine has to record a trace."""
 
     def explained(self, machine: Machine, violation: Violation, evidence: Evidence) -> Violation:
@@ -39,14 +39,15 @@ class Investigator(Observer):
 def _witness(machine: Machine, evidence: Evidence) -> Witness:
     match evidence:
         case Unordered(earlier, later, parties, lacks_fence):
-            return witness_between(_point(earlier), _point(later), parties, with_fences=lacks_fence)
+            points = _point(machine, earlier), _point(machine, later)
+            return witness_between(machine, *points, parties, with_fences=lacks_fence)
         case Misuse(agent, things, parties):
-            return witness_about(agent, things, parties)
+            return witness_about(machine, agent, things, parties)
         case Standstill(blocked, parties):
             return witness_of_standstill(machine, blocked, parties)
 
 
-def _point(side: Side) -> Point:
+def _point(machine: Machine, side: Side) -> Point:
     if isinstance(side, Access):
-        return point_of(side)
-    return point_of_work(side) if isinstance(side, AsyncWork) else here(side)
+        return point_of(machine, side)
+    return point_of_work(side) if isinstance(side, AsyncWork) else here(machine, side)

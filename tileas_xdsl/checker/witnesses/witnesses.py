@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from tileas_xdsl.checker.witnesses.witness import Elision, Witness
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event
-from tileas_xdsl.machine.core.happens_before import Access, Clock, Mind, join
+from tileas_xdsl.machine.core.happens_before import Access, Clock, Mind, Who, join
 from tileas_xdsl.machine.core.synchronization import (
     EndOfAgents,
     GroupQueue,
@@ -36,7 +36,6 @@ from tileas_xdsl.machine.core.synchronization import (
 from tileas_xdsl.machine.core.trace import Happening, Trace
 
 if TYPE_CHECKING:
-    from tileas_xdsl.machine.core.agents import Agent
     from tileas_xdsl.machine.core.execution import Machine
     from tileas_xdsl.machine.core.violations import Party
 
@@ -55,7 +54,7 @@ GIFTS = ("arrive", "commit", "finish")
 class Point:
     """One side of a mistake: a step of `agent`, and what it knows there; with `work`, the issue of that."""
 
-    agent: Agent
+    agent: Who
     step: int
     past: Mind
     work: AsyncWork | None = None
@@ -69,13 +68,13 @@ class Point:
         return self.past.knows_moment(happening.agent, happening.moment)
 
 
-def point_of(access: Access) -> Point:
+def point_of(machine: Machine, access: Access) -> Point:
     """The point of `access`, or of the issue of the work that makes it."""
     if access.work is not None:
         return point_of_work(access.work)
     agent = access.agent
     clock: Clock = {}
-    for happening in agent.machine.trace.happenings:
+    for happening in machine.trace.happenings:
         if happening.step <= access.step and _taught(happening) == agent.number and happening.learnt is not None:
             clock = happening.learnt
     return Point(agent, access.step, Mind({**clock, agent.number: access.moment}, {}))
@@ -94,9 +93,9 @@ def point_of_work(work: AsyncWork) -> Point:
     return Point(work.issuer, work.issue_step, Mind(clock, {}, work.mind.works), work)
 
 
-def here(agent: Agent) -> Point:
+def here(machine: Machine, agent: Who) -> Point:
     """The point at which `agent` is now."""
-    return Point(agent, agent.machine.step_number, Mind({**agent.clock, agent.number: agent.moment}, {}))
+    return Point(agent, machine.step_number, Mind({**agent.clock, agent.number: agent.moment}, {}))
 
 
 def _taught(happening: Happening) -> int | None:
@@ -109,28 +108,29 @@ def _taught(happening: Happening) -> int | None:
 # Witnesses ------------------------------------------------------------------------------------------------------------
 
 
-def witness_between(earlier: Point, later: Point, parties: Sequence[Party], *, with_fences: bool = False) -> Witness:
+def witness_between(
+    machine: Machine, earlier: Point, later: Point, parties: Sequence[Party], *, with_fences: bool = False
+) -> Witness:
     """
     The witness of a race or of undrained work: `earlier` does not happen before `later`.
 
     `parties` are shown as what collides. `with_fences` also shows fences, for a mistake in which one is missing.
     """
-    sides = _Sides(earlier.agent.machine, earlier, later)
+    sides = _Sides(machine, earlier, later)
     shown = sides.explanation()
     if with_fences:
         shown += sides.fences()
-    return _assembled(sides.machine, shown, [earlier, later], parties)
+    return _assembled(machine, shown, [earlier, later], parties)
 
 
-def witness_about(agent: Agent, things: Sequence[object], parties: Sequence[Party]) -> Witness:
+def witness_about(machine: Machine, agent: Who, things: Sequence[object], parties: Sequence[Party]) -> Witness:
     """The witness of a mistake in the use of `things` (barriers, tasks): the last steps on them, up to now."""
-    machine = agent.machine
     shown = machine.trace.about(things)[-LAST_ABOUT:]
-    points = [here(machine.agents[number]) for number in dict.fromkeys(h.agent for h in shown)]
-    return _assembled(machine, shown, [*points, here(agent)], parties)
+    points = [here(machine, machine.agents[number]) for number in dict.fromkeys(h.agent for h in shown)]
+    return _assembled(machine, shown, [*points, here(machine, agent)], parties)
 
 
-def witness_of_standstill(machine: Machine, blocked: Sequence[Agent], parties: Sequence[Party]) -> Witness:
+def witness_of_standstill(machine: Machine, blocked: Sequence[Who], parties: Sequence[Party]) -> Witness:
     """The witness of a deadlock: the last steps of the blocked agents, and the arrivals at what they wait for."""
     each = max(1, min(LAST_OF_BLOCKED, 12 // max(len(blocked), 1)))
     shown: list[Happening] = []
@@ -139,10 +139,10 @@ def witness_of_standstill(machine: Machine, blocked: Sequence[Agent], parties: S
         shown += _come_where_waited(machine.trace, agent)
     ended = [agent for agent in machine.agents if agent.finished]
     shown += [h for h in machine.trace.about(ended[-LAST_ENDED:]) if h.kind == "finish"]
-    return _assembled(machine, shown, [here(agent) for agent in blocked], parties)
+    return _assembled(machine, shown, [here(machine, agent) for agent in blocked], parties)
 
 
-def _come_where_waited(trace: Trace, agent: Agent) -> list[Happening]:
+def _come_where_waited(trace: Trace, agent: Who) -> list[Happening]:
     """The arrivals that did take place at what a blocked agent waits for."""
     match agent.waiting_for:
         case PhaseCondition() as condition:
@@ -308,6 +308,21 @@ def tells_of(happening: Happening, work: AsyncWork) -> bool:
 # Putting together -----------------------------------------------------------------------------------------------------
 
 
+def _as_step(machine: Machine, party: Party) -> Happening:
+    """The party as the line of a witness that says what collides."""
+    agent = next(agent for agent in reversed(machine.agents) if agent.name == party.agent)
+    return Happening(
+        step=machine.step_number,
+        agent=agent.number,
+        agent_name=party.agent,
+        moment=agent.moment,
+        op=party.op,
+        iteration=party.iteration,
+        kind="access",
+        text=party.role,
+    )
+
+
 def _assembled(
     machine: Machine, shown: Iterable[Happening], points: Sequence[Point], parties: Sequence[Party]
 ) -> Witness:
@@ -315,7 +330,7 @@ def _assembled(
     `shown` in the order of the execution, the number of steps of the same agents left out in between, and the parties
     as what collides. A single step that would be left out is shown, too: it takes no more room than its number.
     """
-    collision = tuple(party.as_step(machine) for party in parties)
+    collision = tuple(_as_step(machine, party) for party in parties)
     chosen = set(shown)
     in_order = [h for h in machine.trace.happenings if h in chosen]
     if len(in_order) > FIRST_SHOWN + LAST_SHOWN:

@@ -17,15 +17,14 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tileas_xdsl.analysis.memory.atomic_reads import decides_by_atomic
 from tileas_xdsl.analysis.thread_dependence import ThreadDependence
-from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, HowIssued, Touch
-from tileas_xdsl.machine.core.handles import unknown_outcome
-from tileas_xdsl.machine.core.happens_before import Access, Clock, Knowledge, Mind, Proxy, TeamStore, join, observe
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Exclusive, HowIssued, Touch
+from tileas_xdsl.machine.core.code import SIGHT, Step
+from tileas_xdsl.machine.core.happens_before import Access, Clock, Knowledge, Mind, Proxy, TeamStore, Who, join, observe
 from tileas_xdsl.machine.core.late_values import LateValue, first_missing, report_missing, seen_by_agent
 from tileas_xdsl.machine.core.loops.open_counts import OpenTurns
 from tileas_xdsl.machine.core.loops.turns import LoopTurn, run_iteration
 from tileas_xdsl.machine.core.meaning import Kind
 from tileas_xdsl.machine.core.memory import ThreadParts, View
-from tileas_xdsl.machine.core.op_facts import ALL_OPERANDS, AtOnce, TakesPerThread
 from tileas_xdsl.machine.core.opaque_numbers import admitted, computed, is_any_opaque, must_be_alike
 from tileas_xdsl.machine.core.recording import Deferred, Recording
 from tileas_xdsl.machine.core.standings import (
@@ -45,58 +44,16 @@ from tileas_xdsl.machine.core.state import OwnPart, OwnPartT, Parts
 from tileas_xdsl.machine.core.synchronization import Condition, EventCondition, MarkSequence, NotYetError
 from tileas_xdsl.machine.core.thread import Thread
 from tileas_xdsl.machine.core.threads import by_thread, own_copies
-from tileas_xdsl.machine.core.threads.clusters import BlockOfCluster, name_in_block
-from tileas_xdsl.machine.core.threads.hardware import Active, PerThread, Threads
+from tileas_xdsl.machine.core.threads.hardware import Active, BlockOfCluster, PerThread, Threads, name_in_block
 from tileas_xdsl.machine.core.threads.slices import LEFT_OUT, constants_of, is_of_triton, slice_around
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError, out_of_bounds
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.execution import Machine
-    from tileas_xdsl.machine.core.resources import Resource
 
 PURE, TERMINATOR, JUMP = Kind.PURE, Kind.TERMINATOR, Kind.JUMP
 """The kinds that are asked for at each step."""
-SIGHT = {Kind.EFFECT: 1, Kind.SYNC: 2, Kind.SUSPENDS: 2}
-"""How well others can see a step of that kind: 0 not at all, 1 by what it does to memory, 2 by synchronisation.
-From which on agents pause before a step, the order says (`orders.Pauses`)."""
-
-
-@dataclass(slots=True)
-class Step:
-    """One op of a block, ready to run."""
-
-    op: Operation
-    kind: Kind
-    function: Callable[..., Any]
-    operands: tuple[SSAValue, ...]
-    results: tuple[SSAValue, ...]
-    reads_tiles: bool = False
-    """Whether it is upstream arithmetic on tiles: an operand that is a view is read first."""
-    looks_later: bool = False
-    """Whether it looks at its operands after it was reached, so that they may be late values."""
-    looked_at: int = ALL_OPERANDS
-    """How many of its leading operands it looks at itself: the others it hands on, late or not."""
-    gives_float: bool = False
-    """Whether its only result is a float."""
-    takes: TakesPerThread = TakesPerThread.NO
-    """What becomes of an operand that differs between the threads of the agent."""
-    at_once: AtOnce | None = None
-    """How the op is done for all its threads in one go (`Facts.at_once`)."""
-    sight: int = field(init=False)
-    """How well others can see it: see `SIGHT`."""
-    _unknown: Any = field(init=False, default=None)
-    """Its outcome where an operand is unknown, once that was asked for."""
-
-    def __post_init__(self) -> None:
-        self.sight = SIGHT.get(self.kind, 0)
-
-    @property
-    def unknown_outcome(self) -> Any:
-        """Its outcome where an operand is unknown. Raises `UndecidedError` where a result may not be."""
-        if self._unknown is None:
-            self._unknown = unknown_outcome(self.op)
-        return self._unknown
 
 
 @dataclass(eq=False)
@@ -136,7 +93,7 @@ class Team:
             times += 1
         return TeamStore(self, op, times)
 
-    def times(self, agent: Agent, op: Operation) -> int:
+    def times(self, agent: Who, op: Operation) -> int:
         """How often `agent` has executed `op`."""
         return self._executed.get(agent.number, {}).get(op, (0, -1))[0]
 
@@ -181,7 +138,7 @@ class Agent(Thread):
         """What its end makes known."""
         self.started_by: Operation | None = None
         """The op whose task it is, if it is one."""
-        self.resource: Resource | None = None
+        self.resource: Exclusive | None = None
         """What it holds, or held, for itself alone."""
         self.recording: Recording | None = None
         self.own_waits: list[AsyncWork] = []
@@ -586,7 +543,7 @@ class Agent(Thread):
             kind = step.kind
             is_opaque = machine.opaque_names and (machine.late_numbers or is_any_opaque(operands))
             if is_opaque:
-                operands = admitted(self, step, operands)
+                operands = admitted(machine, step, operands)
             taken = observer.step(self, step, operands) if observer is not None else None
             if kind is TERMINATOR:
                 return self._leave_block(step.op, tuple(operands))

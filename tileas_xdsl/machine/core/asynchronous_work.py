@@ -16,17 +16,28 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Required, TypedDict
+from typing import Any, Protocol, Required, TypedDict
 
 from xdsl.ir import Operation
 
-from tileas_xdsl.machine.core.happens_before import Knowledge, Mind, Proxy, youngest
+from tileas_xdsl.machine.core.happens_before import Knowledge, Mind, Proxy, Who, youngest
 from tileas_xdsl.machine.core.memory import ThreadParts, View
 
-if TYPE_CHECKING:
-    from tileas_xdsl.machine.core.agents import Agent
-    from tileas_xdsl.machine.core.late_values import LateValue
-    from tileas_xdsl.machine.core.resources import Resource
+
+class Exclusive(Protocol):
+    """What at most one work or launch holds at a time (`resources.Resource`)."""
+
+    name: str
+    performed: list[AsyncWork]
+
+    @property
+    def is_free(self) -> bool: ...
+
+    def in_the_way(self) -> Iterable[AsyncWork]:
+        """Works that must complete before it is free."""
+        ...
+
+    def describe(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -78,7 +89,7 @@ class Event:
         self.complete = False
         self.knowledge = Knowledge()
         self.payload: Any = None
-        self.task: Agent | None = None
+        self.task: Who | None = None
         """The agent whose end, or progress, brings the completion, where it is one."""
         self._works: list[AsyncWork] = []
         self._parts: list[Event] = []
@@ -213,7 +224,7 @@ class HowIssued(TypedDict, total=False):
     """Reads the sources; `capture=issue` takes that apart from what `deliver` does."""
     deliver: Callable[[Any], None] | None
     """Writes the destination, given what `fetch` has read."""
-    resource: Resource | None
+    resource: Exclusive | None
     """The work is performed while nobody holds that."""
     look: Callable[[AsyncWork], list[Touch]] | None
     """For work that looks at its operands only then: what it touches."""
@@ -226,7 +237,7 @@ class AsyncWork:
     """One asynchronous operation in one iteration."""
 
     op: Operation
-    issuer: Agent
+    issuer: Who
     serial: int
     iteration: tuple[int, ...]
     moment: int
@@ -249,12 +260,12 @@ class AsyncWork:
     complete: bool = False
     blockers: list[Event] = field(default_factory=list)
     """The dependencies that were incomplete at issue."""
-    resource: Resource | None = None
+    resource: Exclusive | None = None
     """What it occupies exclusively while it runs, if anything."""
     look: Callable[[AsyncWork], list[Touch]] | None = None
     """For work that looks at its operands only when it is performed: gives what it touches."""
-    needs: list[LateValue] = field(default_factory=list)
-    """The operands that may be missing then."""
+    needs: Sequence[Any] = ()
+    """The operands that may be missing then: late values."""
     ends_with_grid: bool = False
     """Whether the end of the grid completes it: nobody reads what it writes before, or the compiler waits for it."""
     issue_step: int = 0

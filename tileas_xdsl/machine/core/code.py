@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tileas_xdsl.analysis.captures import captured_values
-
-if TYPE_CHECKING:
-    from tileas_xdsl.machine.core.agents import Agent, Step
-    from tileas_xdsl.machine.core.meaning import Meaning
+from tileas_xdsl.machine.core.handles import unknown_outcome
+from tileas_xdsl.machine.core.meaning import Kind, Meaning
+from tileas_xdsl.machine.core.op_facts import ALL_OPERANDS, AtOnce, TakesPerThread
 
 OpT = TypeVar("OpT", bound=Operation)
 FactT = TypeVar("FactT")
@@ -26,6 +25,48 @@ FactT = TypeVar("FactT")
 def bound(block: Block, values: Sequence[Any]) -> dict[SSAValue, Any]:
     """What the arguments of `block` are where it begins with `values`."""
     return dict(zip(block.args, values, strict=True))
+
+
+SIGHT = {Kind.EFFECT: 1, Kind.SYNC: 2, Kind.SUSPENDS: 2}
+"""How well others can see a step of that kind: 0 not at all, 1 by what it does to memory, 2 by synchronisation.
+From which on agents pause before a step, the order says (`orders.Pauses`)."""
+
+
+@dataclass(slots=True)
+class Step:
+    """One op of a block, ready to run."""
+
+    op: Operation
+    kind: Kind
+    function: Callable[..., Any]
+    operands: tuple[SSAValue, ...]
+    results: tuple[SSAValue, ...]
+    reads_tiles: bool = False
+    """Whether it is upstream arithmetic on tiles: an operand that is a view is read first."""
+    looks_later: bool = False
+    """Whether it looks at its operands after it was reached, so that they may be late values."""
+    looked_at: int = ALL_OPERANDS
+    """How many of its leading operands it looks at itself: the others it hands on, late or not."""
+    gives_float: bool = False
+    """Whether its only result is a float."""
+    takes: TakesPerThread = TakesPerThread.NO
+    """What becomes of an operand that differs between the threads of the agent."""
+    at_once: AtOnce | None = None
+    """How the op is done for all its threads in one go (`Facts.at_once`)."""
+    sight: int = field(init=False)
+    """How well others can see it: see `SIGHT`."""
+    _unknown: Any = field(init=False, default=None)
+    """Its outcome where an operand is unknown, once that was asked for."""
+
+    def __post_init__(self) -> None:
+        self.sight = SIGHT.get(self.kind, 0)
+
+    @property
+    def unknown_outcome(self) -> Any:
+        """Its outcome where an operand is unknown. Raises `UndecidedError` where a result may not be."""
+        if self._unknown is None:
+            self._unknown = unknown_outcome(self.op)
+        return self._unknown
 
 
 @dataclass(eq=False)
@@ -71,7 +112,14 @@ class Code:
         return values
 
 
-def per_op(derive: Callable[[OpT], FactT]) -> Callable[[Agent, OpT], FactT]:
+class Knows(Protocol):
+    """Who runs a program, and knows what is known of its ops."""
+
+    @property
+    def code(self) -> Code: ...
+
+
+def per_op(derive: Callable[[OpT], FactT]) -> Callable[[Knows, OpT], FactT]:
     """
     Decorator for what a meaning derives from an op alone: computed once per op, and looked up each time the op runs.
 
@@ -81,7 +129,7 @@ def per_op(derive: Callable[[OpT], FactT]) -> Callable[[Agent, OpT], FactT]:
         window = _window(agent, op)
     """
 
-    def lookup(agent: Agent, op: OpT) -> FactT:
-        return agent.machine.code.fact(derive, op)
+    def lookup(agent: Knows, op: OpT) -> FactT:
+        return agent.code.fact(derive, op)
 
     return lookup

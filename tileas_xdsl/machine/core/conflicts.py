@@ -10,20 +10,14 @@ Of a deadlock the words are which agent waits for what, and which event is missi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from tileas_xdsl.diagnostics import op_name
-from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
-from tileas_xdsl.machine.core.happens_before import TENSOR_MEMORY, Access, Conflict, Proxy
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Exclusive
+from tileas_xdsl.machine.core.happens_before import TENSOR_MEMORY, Access, Conflict, Proxy, Who
 from tileas_xdsl.machine.core.memory import ByteRegion
-from tileas_xdsl.machine.core.resources import Resource
 from tileas_xdsl.machine.core.synchronization import EndOfAgents, RendezvousCondition
 from tileas_xdsl.machine.core.violations import Effect, Misuse, Party, Standstill, Violation, ViolationKind
-
-if TYPE_CHECKING:
-    from tileas_xdsl.machine.core.execution import Machine
-
 
 QUOTED = "'"
 
@@ -145,7 +139,7 @@ def _missing_edge(earlier: Access, later: Access) -> str:
     return f"a synchronisation of {later.agent.name} with {earlier.agent.name} after '{first}' and before '{second}'"
 
 
-def _resource_of(access: Access) -> Resource | None:
+def _resource_of(access: Access) -> Exclusive | None:
     """The resource that the work or launch holds that made `access`, if any."""
     return access.work.resource if access.work is not None else access.agent.resource
 
@@ -157,13 +151,15 @@ def _on_resource(access: Access) -> str:
     return f"'{op_name(access.agent.started_by)}' of {access.agent.name}"
 
 
-def deadlock_of(machine: Machine) -> tuple[Violation, Standstill]:
-    """The violation, and its evidence, for an execution in which no agent can go on."""
-    waiting = [agent for agent in machine.live if agent.waiting_for is not None]
+def deadlock_of(live: Sequence[Who], works: Sequence[AsyncWork]) -> tuple[Violation, Standstill]:
+    """
+    The violation, and its evidence, for an execution with these `works` in which none of the `live` agents can go on.
+    """
+    waiting = [agent for agent in live if agent.waiting_for is not None]
     # Who merely waits for the end of blocked agents is blocked by them, and says nothing about why.
     blocked = [agent for agent in waiting if not isinstance(agent.waiting_for, EndOfAgents)] or waiting
     parties = tuple(_blocked_party(agent) for agent in blocked)
-    asynchronous = [work for work in machine.works if not work.complete]
+    asynchronous = [work for work in works if not work.complete]
     missing = "; ".join(dict.fromkeys(_needed(agent) for agent in blocked))
     if asynchronous:
         missing += "; issued but never able to complete: " + ", ".join(map(_standing_still, asynchronous[:3]))
@@ -187,15 +183,15 @@ def _standing_still(work: AsyncWork) -> str:
     return work.label
 
 
-def _needed(agent: Agent) -> str:
+def _needed(agent: Who) -> str:
     return agent.waiting_for.needed() if agent.waiting_for is not None else "nothing"
 
 
-def _condition(agent: Agent) -> str:
+def _condition(agent: Who) -> str:
     return agent.waiting_for.describe() if agent.waiting_for is not None else "nothing"
 
 
-def _blocked_party(agent: Agent) -> Party:
+def _blocked_party(agent: Who) -> Party:
     op = agent.waiting_at or agent.current_op
     assert op is not None
     return Party(op, agent.name, agent.iteration, f"waits for {_condition(agent)}")

@@ -20,10 +20,10 @@ from xdsl.traits import IsTerminator, get_effects
 
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.interfaces import enclosing_function
-from tileas_xdsl.machine.core.agents import Agent, Step
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.assumptions import CAPTURED_AT_ISSUE, ONLY_COMPUTES, Assumption
-from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, HowIssued, Touch
-from tileas_xdsl.machine.core.code import Code
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Exclusive, HowIssued, Touch
+from tileas_xdsl.machine.core.code import Code, Step
 from tileas_xdsl.machine.core.conflicts import (
     deadlock_of,
     kind_of_conflict,
@@ -32,7 +32,7 @@ from tileas_xdsl.machine.core.conflicts import (
 )
 from tileas_xdsl.machine.core.deadline import NO_DEADLINE, Deadline, TimeUpError
 from tileas_xdsl.machine.core.handles import synchronises, unknown_outcome
-from tileas_xdsl.machine.core.happens_before import Access, AccessHistory, Conflict, Mind, Proxy, join
+from tileas_xdsl.machine.core.happens_before import Access, AccessHistory, Conflict, Mind, Proxy, Who, join
 from tileas_xdsl.machine.core.late_values import LateValue, when_there
 from tileas_xdsl.machine.core.meaning import Kind, meaning_of
 from tileas_xdsl.machine.core.memory import Cell, MemoryObject, View
@@ -59,7 +59,6 @@ from tileas_xdsl.machine.core.violations import (
 from tileas_xdsl.machine.core.what_if import AS_WRITTEN, WhatIf
 
 if TYPE_CHECKING:
-    from tileas_xdsl.machine.core.resources import Resource
     from tileas_xdsl.machine.core.synchronization import PhaseBarrier
     from tileas_xdsl.machine.core.violations import Evidence
 
@@ -138,7 +137,7 @@ class Machine:
     """The waits by count and for tokens that were met, and the counts."""
     indeterminacies: list[Indeterminacy] = field(default_factory=list)
     trace: Trace = field(default_factory=Trace)
-    observer: Observer = NOBODY
+    observer: Observer[Agent, Machine] = NOBODY
     open_questions: list[Indeterminacy] = field(default_factory=list)
     """What no further execution can answer: functions without a body that may touch memory in use."""
     assumptions: dict[Assumption, None] = field(default_factory=dict)
@@ -240,10 +239,10 @@ class Machine:
             self._look_at_the_time()
             runnable = [agent for agent in self.live if agent.can_step]
             choice = self.order.choose(self, runnable)
-            if isinstance(choice, Agent):
-                self._resume(choice)
-            elif choice is not None:
+            if isinstance(choice, AsyncWork):
                 self.perform(choice)
+            elif choice is not None:
+                self._resume(self.agents[choice.number])
             elif not (self._force() or self._give_up_hope()):
                 self._end_if_halted()
                 raise StuckError
@@ -301,7 +300,7 @@ class Machine:
             self.perform(work)
         return work is not None
 
-    def work_awaited_by(self, agent: Agent) -> AsyncWork | None:
+    def work_awaited_by(self, agent: Who) -> AsyncWork | None:
         """The first work that can be performed now of those that `agent` waits for, or of what holds these up."""
         if agent.waiting_for is None:
             return None
@@ -519,16 +518,16 @@ class Machine:
         if self.guide is not None and hoping(self.live):
             self.hopes_in_vain = True
             return
-        mistakes = [each.waiting_for.mistake(each) for each in self.live if each.waiting_for is not None]
-        for mistake in filter(None, mistakes):
-            self.report(*mistake)
+        mistakes = [each.waiting_for.mistake() for each in self.live if each.waiting_for is not None]
+        for report in filter(None, mistakes):
+            report()
         if any(mistakes):
             return
         known = self.observer.standstill(self)
         if known is not None:
             self.report(known)
         else:
-            self.report(*deadlock_of(self))
+            self.report(*deadlock_of(self.live, self.works))
 
     @property
     def is_right_beyond_doubt(self) -> bool:
@@ -679,7 +678,7 @@ class Machine:
         if not work.blockers:
             self.make_ready(work, dependencies)
             return
-        countdown = Countdown(work, dependencies, len(work.blockers))
+        countdown = Countdown(self, work, dependencies, len(work.blockers))
         for event in list(work.blockers):
             event.when_complete(countdown)
 
@@ -741,7 +740,7 @@ class Machine:
             self._due.clear()
             self._performing = False
 
-    def resource_freed(self, resource: Resource) -> None:
+    def resource_freed(self, resource: Exclusive) -> None:
         """
         `resource` is free. Under orders that perform work as soon as it is ready, perform the works that waited for it.
         """
@@ -772,7 +771,8 @@ class Machine:
             self._forget_what_is_overwritten(work)
         work.complete = True
         work.complete_step = self.step_number
-        self.happened(work.issuer, work.op, "complete", f"{work.label} completes", on=work, iteration=work.iteration)
+        issuer = self.agents[work.issuer.number]
+        self.happened(issuer, work.op, "complete", f"{work.label} completes", on=work, iteration=work.iteration)
         for signal in work.signals:
             signal(work)
         work.signals.clear()
@@ -823,6 +823,7 @@ class Completion:
 class Countdown:
     """Counts the incomplete dependencies of a work, and makes the work ready after the last."""
 
+    machine: Machine
     work: AsyncWork
     dependencies: list[Event]
     missing: int
@@ -830,7 +831,7 @@ class Countdown:
     def __call__(self) -> None:
         self.missing -= 1
         if self.missing == 0:
-            self.work.issuer.machine.make_ready(self.work, self.dependencies)
+            self.machine.make_ready(self.work, self.dependencies)
 
 
 def _bytes_written(touches: Sequence[Touch]) -> int:

@@ -24,15 +24,15 @@ from enum import Enum, auto
 from itertools import product
 from math import prod
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.memory import ByteRegion, MemoryObject, ThreadParts
 
 if TYPE_CHECKING:
-    from tileas_xdsl.machine.core.agents import Agent, Team
-    from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
+    from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Exclusive
+    from tileas_xdsl.machine.core.synchronization import Condition
 
 Clock = dict[int, int]
 """Agent number -> moment of that agent."""
@@ -104,10 +104,63 @@ class Knowledge:
         )
 
 
+class Who(Protocol):
+    """An agent, as the records of an execution know it: who it is, what it is about, and what it knows."""
+
+    number: int
+    name: str
+    iteration: tuple[int, ...]
+    moment: int
+    clock: Clock
+    fenced: dict[str, Clock]
+    mind: Mind
+    current_op: Operation | None
+    started_by: Operation | None
+    resource: Exclusive | None
+    transfers_observed: int
+    delegates: bool
+    waiting_for: Condition | None
+    waiting_at: Operation | None
+    finished: bool
+    final_knowledge: Knowledge
+    outcome: Any
+
+    @property
+    def parent(self) -> Who | None: ...
+
+    @property
+    def cohort(self) -> Sequence[Who]:
+        """The agents that were forked together."""
+        ...
+
+    @property
+    def recording(self) -> object | None:
+        """What it records, in an asynchronous scope."""
+        ...
+
+    @property
+    def block(self) -> object | None:
+        """The block of the cluster that it belongs to, if there are several."""
+        ...
+
+    def learn(self, knowledge: Knowledge) -> None:
+        """Take in what a synchronisation hands over."""
+        ...
+
+
+class Warps(Protocol):
+    """The warps of one agent, which count how often each has executed an op (`agents.Team`)."""
+
+    @property
+    def members(self) -> Sequence[Who]: ...
+
+    def times(self, agent: Who, op: Operation) -> int: ...
+
+
 class TeamStore(NamedTuple):
     """A store that each warp of a team makes: by one op, each for the same time, and all of the same value."""
 
-    team: Team
+    team: Warps
     op: Operation
     times: int
     """How often a warp has executed the op by then."""
@@ -117,7 +170,7 @@ class TeamStore(NamedTuple):
         """Whether some warp has not made it yet."""
         return any(times for _, times in self.still_to_come())
 
-    def still_to_come(self) -> Iterator[tuple[Agent, int]]:
+    def still_to_come(self) -> Iterator[tuple[Who, int]]:
         """For each warp, after how many executions of the op it will have made it; 0 if it has, or is at its end."""
         team = self.team
         for warp in team.members:
@@ -132,7 +185,7 @@ class Access:
     is_write: bool
     proxy: Proxy
     op: Operation
-    agent: Agent
+    agent: Who
     """The agent that did it, or that issued the work that did."""
     work: AsyncWork | None
     moment: int
@@ -255,7 +308,7 @@ def youngest(works: Iterable[AsyncWork]) -> list[AsyncWork]:
     return [w for w in once if not any(other is not w and w.turn < other.turn and _reaches(other, w) for other in once)]
 
 
-def observe(agent: Agent, works: Iterable[AsyncWork]) -> None:
+def observe(agent: Who, works: Iterable[AsyncWork]) -> None:
     """`works`, and everything that happens before them, are known to `agent` from its present moment on."""
     stack = list(works)
     while stack:
@@ -397,7 +450,7 @@ class AccessHistory:
                 known = mind.clock.get(agent, -1)
                 yield from (access for access in made if access.moment > known)
 
-    def _news(self, made: Iterable[Access], agent: Agent, mind: Mind) -> Iterator[Access]:
+    def _news(self, made: Iterable[Access], agent: Who, mind: Mind) -> Iterator[Access]:
         """Those accesses of works of which `agent`, whose `mind` it is, does not know."""
         known = self._works_known.setdefault(agent.number, set())
         for access in made:

@@ -15,19 +15,23 @@ argument of a call uses it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
 
 from xdsl.ir import Operation
 
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.interfaces import AsyncOpInterface
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event
-from tileas_xdsl.machine.core.happens_before import Knowledge, Mind
-from tileas_xdsl.machine.core.violations import Party, Side, Unordered, Violation, ViolationKind
+from tileas_xdsl.machine.core.happens_before import Knowledge, Mind, Who
+from tileas_xdsl.machine.core.state import OwnPartT
+from tileas_xdsl.machine.core.violations import Party, Reporting, Side, Unordered, Violation, ViolationKind
 
-if TYPE_CHECKING:
-    from tileas_xdsl.machine.core.agents import Agent
+
+class Reader(Reporting, Protocol):
+    """An agent that looks at late values."""
+
+    def part(self, kind: type[OwnPartT]) -> OwnPartT: ...
 
 
 class LateValue:
@@ -39,7 +43,7 @@ class LateValue:
         self.op = op
         self.there = Event(f"value of {op_name(op)}")
         """Completes when the value is there. It makes nothing known: knowledge is for tokens to hand over."""
-        self.maker: Agent | AsyncWork | None = None
+        self.maker: Who | AsyncWork | None = None
         self.moment = 0
         """The maker's moment when it made the value, if it is an agent."""
         self.actual: Any = None
@@ -52,12 +56,12 @@ class LateValue:
         self.there.finish(Knowledge())
 
     @property
-    def made_by(self) -> Agent:
+    def made_by(self) -> Who:
         """The agent that makes it, or that issued the work that does."""
         assert self.maker is not None
         return self.maker.issuer if isinstance(self.maker, AsyncWork) else self.maker
 
-    def looked_at(self, agent: Agent) -> None:
+    def looked_at(self, agent: Reader) -> None:
         """Called when `agent` looks at the value in an op."""
 
     def way_out(self, user: Operation) -> str:
@@ -89,7 +93,7 @@ def first_missing(values: Iterable[Any]) -> LateValue | None:
     return None
 
 
-def when_there(values: list[LateValue], then: Callable[[], None]) -> None:
+def when_there(values: Sequence[Any], then: Callable[[], None]) -> None:
     """Call `then` once each of `values`, and each late value that it stands for, is there."""
     missing = first_missing(values)
     if missing is None:
@@ -98,7 +102,7 @@ def when_there(values: list[LateValue], then: Callable[[], None]) -> None:
         missing.there.when_complete(lambda: when_there(values, then))
 
 
-def seen_by_agent(value: Any, agent: Agent, op: Operation) -> Any:
+def seen_by_agent(value: Any, agent: Reader, op: Operation) -> Any:
     """`value` as `agent` sees it in `op`; if it is late it must be there."""
     while isinstance(value, LateValue):
         if not value.known_to(agent.mind):
@@ -108,21 +112,21 @@ def seen_by_agent(value: Any, agent: Agent, op: Operation) -> Any:
     return value
 
 
-def seen_by_work(value: Any, work: AsyncWork) -> Any:
-    """`value` as `work` sees it when it is performed; if it is late it must be there."""
+def seen_by_work(value: Any, work: AsyncWork, issuer: Reporting) -> Any:
+    """`value` as `work` of `issuer` sees it when it is performed; if it is late it must be there."""
     while isinstance(value, LateValue):
         if not value.known_to(work.mind):
-            _report(value, work.issuer, work, work.op, work.iteration)
+            _report(value, issuer, work, work.op, work.iteration)
         value = value.actual
     return value
 
 
-def report_missing(value: LateValue, agent: Agent, op: Operation) -> None:
+def report_missing(value: LateValue, agent: Reporting, op: Operation) -> None:
     """Report that `agent` reads `value` in `op` though it is not there yet."""
     _report(value, agent, agent, op, agent.iteration)
 
 
-def _report(value: LateValue, agent: Agent, where: Side, op: Operation, iteration: tuple[int, ...]) -> None:
+def _report(value: LateValue, agent: Reporting, where: Side, op: Operation, iteration: tuple[int, ...]) -> None:
     maker = value.made_by
     parties = (
         Party(value.op, maker.name, maker.iteration, "returns a value that comes later"),
@@ -134,4 +138,4 @@ def _report(value: LateValue, agent: Agent, where: Side, op: Operation, iteratio
         parties,
         value.way_out(op),
     )
-    agent.machine.report(violation, Unordered(maker, where, parties))
+    agent.report(violation, Unordered(maker, where, parties))

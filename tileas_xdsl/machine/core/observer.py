@@ -9,17 +9,21 @@ state can be looked at, and whether it can say more about a mistake than the mac
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from xdsl.ir import Block, Operation
 
 if TYPE_CHECKING:
-    from tileas_xdsl.machine.core.agents import Agent, Step
-    from tileas_xdsl.machine.core.execution import Machine
+    from tileas_xdsl.machine.core.code import Step
     from tileas_xdsl.machine.core.happens_before import Access, AccessHistory, Mind
     from tileas_xdsl.machine.core.memory import MemoryObject
     from tileas_xdsl.machine.core.values import ElementType
     from tileas_xdsl.machine.core.violations import Evidence, Violation
+
+
+AgentT = TypeVar("AgentT", contravariant=True)
+MachineT = TypeVar("MachineT", contravariant=True)
+"""What the observer is told of: an agent and the machine, as much of them as it asks for."""
 
 
 class StepNote(Protocol):
@@ -43,7 +47,7 @@ class Look:
     op: Operation
 
 
-class Observer:
+class Observer(Generic[AgentT, MachineT]):
     """
     Watches one execution. This base class ignores everything; its answers change nothing of what the machine does.
     """
@@ -61,10 +65,10 @@ class Observer:
 
     # What happens ----------------------------------------------------------------------------------------------------
 
-    def step(self, agent: Agent, step: Step, operands: list[Any]) -> StepNote | None:
+    def step(self, agent: AgentT, step: Step, operands: list[Any]) -> StepNote | None:
         """`agent` takes `step` on `operands`."""
 
-    def loop(self, agent: Agent, body: Block, inductions: object) -> LoopNote | None:
+    def loop(self, agent: AgentT, body: Block, inductions: object) -> LoopNote | None:
         """`agent` begins to run the loop around `body`, `inductions` being its variable's values, or None."""
 
     def access(self, access: Access, mind: Mind, history: AccessHistory) -> None:
@@ -78,16 +82,16 @@ class Observer:
     def count(self, in_flight: int) -> None:
         """An agent waits until at most the youngest `in_flight` groups of a queue are unfinished."""
 
-    def outside(self, agent: Agent, op: Operation, array: MemoryObject) -> None:
+    def outside(self, agent: AgentT, op: Operation, array: MemoryObject) -> None:
         """`op` is about a tile that lies outside of `array` altogether: it reads its padding, or writes nothing."""
 
-    def stopped(self, machine: Machine) -> bool:
+    def stopped(self, machine: MachineT) -> bool:
         """An agent has paused. Returns whether it paused for the observer and may go on."""
         return False
 
     # Loops of which it is open how often they turn -------------------------------------------------------------------
 
-    def asks(self, agent: Agent, op: Operation) -> None:
+    def asks(self, agent: AgentT, op: Operation) -> None:
         """
         `agent` is at the head of the loop `op`, of which it is open whether it goes on, or at a comparison of which
         the answer is open. It pauses for the observer (`stopped`), which then decides.
@@ -103,16 +107,17 @@ class Observer:
 
     # Mistakes --------------------------------------------------------------------------------------------------------
 
-    def explained(self, machine: Machine, violation: Violation, evidence: Evidence) -> Violation:
+    def explained(self, machine: MachineT, violation: Violation, evidence: Evidence) -> Violation:
         """`violation`, extended by what the observer knows of it."""
         return violation
 
-    def standstill(self, machine: Machine) -> Violation | None:
+    def standstill(self, machine: MachineT) -> Violation | None:
         """The execution is stuck. Returns the violation behind the deadlock, or None if the observer knows of none."""
 
-    def ended(self, machine: Machine) -> None:
+    def ended(self, machine: MachineT) -> None:
         """The execution is over."""
 
 
-NOBODY = Observer()
+AnyObserver = Observer[Any, Any]
+NOBODY: AnyObserver = Observer()
 """An observer that looks at nothing."""

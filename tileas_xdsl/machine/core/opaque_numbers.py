@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast
 
 from xdsl.dialects import arith
 from xdsl.ir import Operation
@@ -40,14 +40,15 @@ from tileas_xdsl.machine.core.assumptions import BLOCKS_ALONE
 from tileas_xdsl.machine.core.meaning import Kind, facts_of, meaning_of
 from tileas_xdsl.machine.core.memory import MemoryObject, View
 from tileas_xdsl.machine.core.op_facts import operands_called
-from tileas_xdsl.machine.core.state import Canvas, SharedPart
+from tileas_xdsl.machine.core.state import Canvas, SharedPart, SharedPartT
 from tileas_xdsl.machine.core.threads.hardware import PerThread, of_threads
 from tileas_xdsl.machine.core.values import UNKNOWN, bit_width
 from tileas_xdsl.machine.core.violations import BlockDependentError
 
 if TYPE_CHECKING:
-    from tileas_xdsl.machine.core.agents import Agent, Step
-    from tileas_xdsl.machine.core.execution import Machine
+    from tileas_xdsl.machine.core.assumptions import Assumption
+    from tileas_xdsl.machine.core.code import Step
+    from tileas_xdsl.machine.core.happens_before import AccessHistory
 
 
 @dataclass(frozen=True)
@@ -192,7 +193,21 @@ class Grid:
 ONE_BLOCK = Grid()
 
 
-def block_number(machine: Machine, name: str, alone: int) -> int:
+class Execution(Protocol):
+    """What is asked here of an execution."""
+
+    grid: Grid
+    opaque_names: frozenset[str]
+    late_numbers: bool
+
+    def part(self, kind: type[SharedPartT]) -> SharedPartT: ...
+
+    def assume(self, assumption: Assumption) -> None: ...
+
+    def history_of(self, base: MemoryObject) -> AccessHistory | None: ...
+
+
+def block_number(machine: Execution, name: str, alone: int) -> int:
     """The id or extent called `name`, which is `alone` where there is one block."""
     grid = machine.grid
     if grid.is_opaque:
@@ -216,7 +231,7 @@ class TurnsOverBlocks(Sequence[int]):
         return OpaqueNumber(0, SumOfIds(((Turn(self.start, number), 1),)), self.names)
 
 
-def turns_over_blocks(machine: Machine, lower: Any, step: Any) -> TurnsOverBlocks:
+def turns_over_blocks(machine: Execution, lower: Any, step: Any) -> TurnsOverBlocks:
     """The turns of a loop over blocks that begins with `lower` and goes on by `step`."""
     names = frozenset(name for number in (lower, step) if isinstance(number, OpaqueNumber) for name in number.names)
     return TurnsOverBlocks(repr(sorted(names)), names, range(machine.grid.turns))
@@ -317,7 +332,7 @@ def _irregular(
 # Where they may go ----------------------------------------------------------------------------------------------------
 
 
-def admitted(agent: Agent, step: Step, operands: list[Any]) -> list[Any]:
+def admitted(machine: Execution, step: Step, operands: list[Any]) -> list[Any]:
     """
     The `operands` of a step with those arrays replaced that opaque numbers index, each by the part of it that they lead
     to.
@@ -326,17 +341,17 @@ def admitted(agent: Agent, step: Step, operands: list[Any]) -> list[Any]:
     """
     op = step.op
     facts = facts_of(op)
-    if agent.machine.late_numbers:
+    if machine.late_numbers:
         # A late value may hide an opaque number until an op is performed.
-        raise BlockDependentError(op, "takes a value that is not there yet", agent.machine.opaque_names)
-    deciding = 0 if op in agent.machine.grid.loops else facts.deciding
+        raise BlockDependentError(op, "takes a value that is not there yet", machine.opaque_names)
+    deciding = 0 if op in machine.grid.loops else facts.deciding
     opaque = [number for number, operand in enumerate(operands) if opaque_in(operand) is not None]
     for number in opaque:
         if number < deciding:
             raise _decides(op, operands[number])
     if step.kind in (Kind.PURE, Kind.TERMINATOR):
         return operands
-    if op in agent.machine.grid.loops or AgentLikeOpInterface.of(op) is not None or (facts.calls and not facts.indexes):
+    if op in machine.grid.loops or AgentLikeOpInterface.of(op) is not None or (facts.calls and not facts.indexes):
         return operands
     passed_on = facts.may_move if step.kind in (Kind.CONTROL, Kind.JUMP) else facts.opaque
     free = {place for group in passed_on for place in positions_of(op, group)}
@@ -344,10 +359,10 @@ def admitted(agent: Agent, step: Step, operands: list[Any]) -> list[Any]:
     for number in opaque:
         if number not in free and number not in indices:
             raise _decides(op, operands[number])
-    return _with_parts(agent, op, operands, dict.fromkeys(indices[n] for n in opaque if n in indices))
+    return _with_parts(machine, op, operands, dict.fromkeys(indices[n] for n in opaque if n in indices))
 
 
-def must_be_alike(machine: Machine, op: Operation, values: Iterable[Any]) -> None:
+def must_be_alike(machine: Execution, op: Operation, values: Iterable[Any]) -> None:
     """Raises `BlockDependentError` if `values`, which differ between threads, differ between blocks in several ways."""
     _must_be_alike(op, values, machine.opaque_names)
 
@@ -376,7 +391,7 @@ def positions_of(op: Operation, group: str) -> range:
     return range(0)
 
 
-def _with_parts(agent: Agent, op: Operation, operands: list[Any], groups: Iterable[tuple[str, str]]) -> list[Any]:
+def _with_parts(machine: Execution, op: Operation, operands: list[Any], groups: Iterable[tuple[str, str]]) -> list[Any]:
     replaced = list(operands)
     for group, array in groups:
         places = positions_of(op, array)
@@ -384,11 +399,11 @@ def _with_parts(agent: Agent, op: Operation, operands: list[Any], groups: Iterab
         if not places:
             raise _decides(op, next(i for i in indices if opaque_in(i) is not None))
         number = places[0]
-        replaced[number] = _part(agent, op, replaced[number], indices)
+        replaced[number] = _part(machine, op, replaced[number], indices)
     return replaced
 
 
-def _part(agent: Agent, op: Operation, place: Any, indices: Sequence[Any]) -> Any:
+def _part(machine: Execution, op: Operation, place: Any, indices: Sequence[Any]) -> Any:
     """The value `place`, which names memory, leading to that part of it which `indices` begin."""
     first = next(index for index in indices if opaque_in(index) is not None)
     places = place.values if type(place) is PerThread else (place,)
@@ -404,14 +419,14 @@ def _part(agent: Agent, op: Operation, place: Any, indices: Sequence[Any]) -> An
         raise _decides(op, first)
     for index in indices:
         if type(index) is PerThread:
-            must_be_alike(agent.machine, op, index.values)
-    part = part_at(agent, base, [opaque_in(index) if is_any_opaque([index]) else index for index in indices], steps)
+            must_be_alike(machine, op, index.values)
+    part = part_at(machine, base, [opaque_in(index) if is_any_opaque([index]) else index for index in indices], steps)
     if type(place) is PerThread:
         return PerThread(tuple(p if p is UNKNOWN else rebased(p, part) for p in places), place.varies)
     return rebased(place, part)
 
 
-def part_at(agent: Agent, base: MemoryObject, indices: Sequence[Any], strides: Sequence[int]) -> MemoryObject:
+def part_at(machine: Execution, base: MemoryObject, indices: Sequence[Any], strides: Sequence[int]) -> MemoryObject:
     """The part of `base` that those of `indices` lead to which are opaque; `base` itself if none is."""
     opaque = [
         (index, stride) for index, stride in zip(indices, strides, strict=True) if isinstance(index, OpaqueNumber)
@@ -422,7 +437,7 @@ def part_at(agent: Agent, base: MemoryObject, indices: Sequence[Any], strides: S
     for index, stride in opaque:
         form = form.plus(index.form, stride)
     names = frozenset(name for index, _ in opaque for name in index.names)
-    return agent.machine.part(PartsOfArrays).part(base, form, names)
+    return machine.part(PartsOfArrays).part(base, form, names)
 
 
 def base_of(place: Any) -> MemoryObject | None:
@@ -478,7 +493,7 @@ class PartsOfArrays(SharedPart):
         """The array `base` and all parts of it."""
         return list(self._parts.get(base.serial, {NO_FORM: base}).values())
 
-    def judge(self, machine: Machine) -> None:
+    def judge(self, machine: Execution) -> None:
         """
         Raises `BlockDependentError` for an array that is written and reached by several forms, unless these are the
         turns of one loop over blocks, and what is reached in one turn lies between its place and that of the next.
@@ -489,7 +504,7 @@ class PartsOfArrays(SharedPart):
                 _judge_turns(touched, self._names[serial])
 
 
-def _is_written(machine: Machine, base: MemoryObject) -> bool:
+def _is_written(machine: Execution, base: MemoryObject) -> bool:
     history = machine.history_of(base)
     return history is not None and history.holds_a_write
 

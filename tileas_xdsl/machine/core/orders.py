@@ -21,46 +21,60 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from xdsl.ir import Block, Operation
 
-from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
-from tileas_xdsl.machine.core.loops.open_counts import rank
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Exclusive
+from tileas_xdsl.machine.core.happens_before import Who
+from tileas_xdsl.machine.core.loops.open_counts import Looper, rank
 
 if TYPE_CHECKING:
-    from tileas_xdsl.machine.core.agents import Agent, Step
-    from tileas_xdsl.machine.core.execution import Machine
+    from tileas_xdsl.machine.core.code import Step
     from tileas_xdsl.machine.core.memory import View
-    from tileas_xdsl.machine.core.resources import Resource
+
+
+class Execution(Protocol):
+    """An execution, as the order knows it that decides what happens in it."""
+
+    footprint: dict[str, bool]
+
+    @property
+    def live(self) -> Sequence[Looper]: ...
+
+    def ready_works(self) -> list[AsyncWork]: ...
+
+    def works_under_way(self) -> list[AsyncWork]: ...
+
+    def work_awaited_by(self, agent: Who) -> AsyncWork | None: ...
 
 
 class TimeKeeper(Protocol):
     """Keeps the time of one execution, in cycles."""
 
-    def next(self, runnable: Sequence[Agent]) -> Agent | AsyncWork | None:
+    def next(self, runnable: Sequence[Looper]) -> Looper | AsyncWork | None:
         """Of `runnable` and the works under way, what happens next; None when there is nothing."""
         ...
 
-    def agent_added(self, agent: Agent) -> None: ...
+    def agent_added(self, agent: Who) -> None: ...
 
-    def begin_iteration(self, agent: Agent, body: Block, outside: tuple[int, ...]) -> None: ...
+    def begin_iteration(self, agent: Who, body: Block, outside: tuple[int, ...]) -> None: ...
 
-    def end_loop(self, agent: Agent, body: Block) -> None: ...
+    def end_loop(self, agent: Who, body: Block) -> None: ...
 
-    def touched(self, agent: Agent, view: View) -> None:
+    def touched(self, agent: Who, view: View) -> None:
         """`agent` accesses `view` by itself, and waits until that is done."""
         ...
 
-    def step_done(self, agent: Agent, step: Step, operands: Sequence[Any], outcome: Any) -> None: ...
+    def step_done(self, agent: Who, step: Step, operands: Sequence[Any], outcome: Any) -> None: ...
 
-    def happened(self, agent: Agent, op: Operation, kind: str, text: str, on: object | None) -> int:
+    def happened(self, agent: Who, op: Operation, kind: str, text: str, on: object | None) -> int:
         """A step that others can see. Returns the cycle in which it takes place."""
         ...
 
     def work_ready(self, work: AsyncWork) -> None: ...
 
-    def resource_freed(self, resource: Resource) -> None: ...
+    def resource_freed(self, resource: Exclusive) -> None: ...
 
 
 class Pauses(IntEnum):
-    """Before which steps agents pause, so that another may go first: from which sight on (`agents.SIGHT`)."""
+    """Before which steps agents pause, so that another may go first: from which sight on (`code.SIGHT`)."""
 
     NEVER = 3
     AT_SYNCHRONISATION = 2
@@ -77,11 +91,11 @@ class Order(ABC):
     """Whether the source of a store is read as soon as it is issued, where that is work of its own."""
     clock: TimeKeeper | None = None
     """Keeps the time, if there is any."""
-    last: Agent | None = None
+    last: Looper | None = None
     """The agent that stepped last, in orders for which it decides who is next."""
 
     @abstractmethod
-    def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
+    def choose(self, machine: Execution, runnable: Sequence[Looper]) -> Looper | AsyncWork | None:
         """The agent that steps next, or the work that is performed next; None if nothing can without being forced."""
 
     def hopes(self) -> bool:
@@ -96,12 +110,12 @@ class Order(ABC):
 class Eager(Order):
     performs_at_once = True
 
-    def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
+    def choose(self, machine: Execution, runnable: Sequence[Looper]) -> Looper | AsyncWork | None:
         return runnable[-1] if runnable else None
 
 
 class Lazy(Order):
-    def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
+    def choose(self, machine: Execution, runnable: Sequence[Looper]) -> Looper | AsyncWork | None:
         return runnable[0] if runnable else None
 
 
@@ -117,7 +131,7 @@ class Prompt(Order):
     pauses = Pauses.AT_SYNCHRONISATION
     reads_sources_at_once = True
 
-    def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
+    def choose(self, machine: Execution, runnable: Sequence[Looper]) -> Looper | AsyncWork | None:
         woken = next((agent for agent in runnable if agent.waiting_for is not None or agent.current_op is None), None)
         if woken is not None or self.last not in runnable:
             self.last = woken or next(iter(runnable), None)
@@ -135,7 +149,7 @@ class InStep(Order):
     pauses = Pauses.AT_SYNCHRONISATION
     reads_sources_at_once = True
 
-    def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
+    def choose(self, machine: Execution, runnable: Sequence[Looper]) -> Looper | AsyncWork | None:
         for agent in sorted(machine.live, key=rank) if len(machine.live) > 1 else machine.live:
             if agent in runnable:
                 return agent
@@ -153,7 +167,7 @@ class Random(Order):
     def __init__(self, seed: int) -> None:
         self.generator = random.Random(seed)
 
-    def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
+    def choose(self, machine: Execution, runnable: Sequence[Looper]) -> Looper | AsyncWork | None:
         ready = machine.ready_works()
         options = len(runnable) + len(ready)
         if options == 0:

@@ -26,7 +26,7 @@ from tileas_xdsl.machine.core.synchronization import Condition
 if TYPE_CHECKING:
     from xdsl.ir import Operation
 
-    from tileas_xdsl.machine.core.agents import Agent
+    from tileas_xdsl.machine.core.happens_before import Who
 
 MOST_REFUSALS = 1_000
 """How often an execution without a guide says no at a standstill before that counts as a deadlock."""
@@ -35,11 +35,11 @@ MOST_REFUSALS = 1_000
 class Guide(Protocol):
     """Decides the answers of one execution."""
 
-    def poses(self, agent: Agent, op: Operation) -> bool:
+    def poses(self, agent: Who, op: Operation) -> bool:
         """`agent` comes to the question of `op`. Returns whether it is to pause before it gets the answer."""
         ...
 
-    def says_yes(self, agent: Agent, op: Operation) -> bool:
+    def says_yes(self, agent: Who, op: Operation) -> bool:
         """Whether the answer is yes; the agent then waits until it is true."""
         ...
 
@@ -58,7 +58,7 @@ class Hope(Condition):
     def helpers(self) -> Iterable[AsyncWork]:
         return self.wanted.helpers()
 
-    def observe(self, agent: Agent) -> None:
+    def observe(self, agent: Who) -> None:
         if not self.is_over:
             self.wanted.observe(agent)
 
@@ -80,6 +80,6 @@ class Hope(Condition):
         return self.wanted.doubt()
 
 
-def hoping(agents: Iterable[Agent]) -> list[Hope]:
+def hoping(agents: Iterable[Who]) -> list[Hope]:
     """What those of `agents` hope for whose answer is to be yes."""
     return [agent.waiting_for for agent in agents if isinstance(agent.waiting_for, Hope)]

@@ -8,7 +8,7 @@ loaded values and data stores are recorded in order, as a list of actions, which
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from xdsl.ir import Operation
 
@@ -18,8 +18,17 @@ from tileas_xdsl.machine.core.meaning import facts_of
 from tileas_xdsl.machine.core.memory import View
 
 if TYPE_CHECKING:
-    from tileas_xdsl.machine.core.agents import Agent, Step
-    from tileas_xdsl.machine.core.execution import Machine
+    from tileas_xdsl.machine.core.code import Step
+
+
+class Execution(Protocol):
+    """What is asked here of an execution."""
+
+    with_data: bool
+
+    def read(self, view: View) -> Any: ...
+
+    def write(self, view: View, value: Any) -> None: ...
 
 
 class Deferred:
@@ -49,7 +58,7 @@ def concrete(value: Any) -> Any:
 class Recording:
     """The actions of one asynchronous scope, in program order."""
 
-    def __init__(self, machine: Machine, op: Operation) -> None:
+    def __init__(self, machine: Execution, op: Operation) -> None:
         self.machine = machine
         self.op = op
         self.touches: list[Touch] = []
@@ -67,7 +76,7 @@ class Recording:
         machine = self.machine
         self.actions.append(lambda: machine.write(view, concrete(value)))
 
-    def apply(self, step: Step, operands: list[Any], agent: Agent) -> Deferred:
+    def apply(self, step: Step, operands: list[Any], agent: object) -> Deferred:
         """Record `op`, which depends on deferred values alone."""
         return self._defer(Deferred(lambda *inputs: step.function(agent, step.op, *inputs), operands))
 

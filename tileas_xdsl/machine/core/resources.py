@@ -22,7 +22,7 @@ from xdsl.ir import Operation
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event
-from tileas_xdsl.machine.core.happens_before import Mind
+from tileas_xdsl.machine.core.happens_before import Mind, Who
 from tileas_xdsl.machine.core.standings import Answer, Request, continuation
 from tileas_xdsl.machine.core.state import Canvas, SharedPart
 from tileas_xdsl.machine.core.synchronization import Condition
@@ -47,7 +47,7 @@ class Resource:
     name: str
     """Its name in the program, and a number that tells it from others of that name."""
     holding: Holding | None = None
-    takings: list[tuple[Agent, int]] = field(default_factory=list["tuple[Agent, int]"])
+    takings: list[tuple[Who, int]] = field(default_factory=list[tuple[Who, int]])
     """The launches that took it, each with the moment at which it did."""
     performed: list[AsyncWork] = field(default_factory=list[AsyncWork])
     """The works that were performed on it."""
@@ -117,7 +117,7 @@ class ResourceCondition(Condition):
     def helpers(self) -> Iterable[AsyncWork]:
         return self.resource.in_the_way()
 
-    def observe(self, agent: Agent) -> None:
+    def observe(self, agent: Who) -> None:
         self.resource.holding = self.holding
         self.resource.takings.append((agent, agent.moment))
 

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from xdsl.ir import Block, Operation
 
 if TYPE_CHECKING:
-    from tileas_xdsl.machine.core.agents import Agent, Step
+    from tileas_xdsl.machine.core.code import Step
     from tileas_xdsl.machine.core.synchronization import Condition
 
 Answer = Any
@@ -46,7 +46,7 @@ class Continuation:
     name: str
     function: Callable[..., Answer]
 
-    def __call__(self, agent: Agent, op: Operation, outcome: Any, *data: Any) -> Answer:
+    def __call__(self, agent: object, op: Operation, outcome: Any, *data: Any) -> Answer:
         """Call the function of the continuation now, instead of after a request."""
         return self.function(agent, op, outcome, *data)
 
@@ -151,6 +151,6 @@ class Leave(Request):
 
 
 @continuation
-def give_results(_agent: Agent, op: Operation, values: tuple[Any, ...]) -> Answer:
+def give_results(_agent: object, op: Operation, values: tuple[Any, ...]) -> Answer:
     """The outcome of a region or function as results of the op: the value alone if there is one result."""
     return values[0] if len(op.results) == 1 else values

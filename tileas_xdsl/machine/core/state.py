@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar
 from xdsl.ir import Operation
 
 if TYPE_CHECKING:
-    from tileas_xdsl.machine.core.agents import Activation, Agent
     from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
+    from tileas_xdsl.machine.core.happens_before import Who
     from tileas_xdsl.machine.core.memory import MemoryObject
     from tileas_xdsl.machine.core.synchronization import GroupQueue
 
@@ -28,7 +28,7 @@ class Canvas(Protocol):
     """A snapshot under construction: parts draw their state on it."""
 
     @property
-    def live(self) -> Sequence[Agent]:
+    def live(self) -> Sequence[Who]:
         """The agents that have not finished."""
         ...
 
@@ -46,7 +46,7 @@ class Canvas(Protocol):
 
     def sequence(self, values: Iterable[object]) -> None: ...
 
-    def moment(self, agent: Agent, moment: int) -> None:
+    def moment(self, agent: Who, moment: int) -> None:
         """Draw a moment of `agent`."""
         ...
 
@@ -62,15 +62,15 @@ class Canvas(Protocol):
 
     def has_drawn(self, value: object) -> bool: ...
 
-    def is_under_way(self, activation: Activation) -> bool:
-        """Whether some agent is still in that call."""
+    def is_under_way(self, activation: object) -> bool:
+        """Whether some agent is still in that call (`agents.Activation`)."""
         ...
 
-    def own_queue(self, queue: GroupQueue, owner: Agent) -> None:
+    def own_queue(self, queue: GroupQueue, owner: Who) -> None:
         """Draw a queue for which only `owner` waits."""
         ...
 
-    def task(self, child: Agent, op: Operation) -> None:
+    def task(self, child: Who, op: Operation) -> None:
         """Draw a task of `op` that somebody may still have to await."""
         ...
 
@@ -78,7 +78,7 @@ class Canvas(Protocol):
         """Draw a thing that is found by its place: byte `offset` of the object number `serial`."""
         ...
 
-    def marked(self, agent: Agent, values: Sequence[object]) -> None:
+    def marked(self, agent: Who, values: Sequence[object]) -> None:
         """Draw that `agent` remembers the same fact about each of `values`, which are found by their places."""
         ...
 
@@ -105,7 +105,7 @@ class OwnPart(ABC):
     """State that one module of the machine keeps for an agent."""
 
     @abstractmethod
-    def draw(self, canvas: Canvas, agent: Agent) -> None:
+    def draw(self, canvas: Canvas, agent: Who) -> None:
         """Draw the part of `agent`."""
 
 

@@ -9,18 +9,13 @@ others); what does the waiting agent know once it holds; and, if it never does, 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event
-from tileas_xdsl.machine.core.happens_before import Clock, Knowledge, Mind, join, observe
-
-if TYPE_CHECKING:
-    from tileas_xdsl.machine.core.agents import Agent
-    from tileas_xdsl.machine.core.violations import Evidence, Violation
+from tileas_xdsl.machine.core.happens_before import Clock, Knowledge, Mind, Who, join, observe
 
 MOST_NAMED = 8
 """The number of agents that are named where many are waited for."""
@@ -37,7 +32,7 @@ class Condition(ABC):
         """Incomplete works that could help the condition to hold."""
 
     @abstractmethod
-    def observe(self, agent: Agent) -> None:
+    def observe(self, agent: Who) -> None:
         """Hand `agent` what it learns from the condition."""
 
     @abstractmethod
@@ -64,8 +59,8 @@ class Condition(ABC):
         """For a condition that never held: why it might have held in another interleaving; None if it cannot have."""
         return None
 
-    def mistake(self, agent: Agent) -> tuple[Violation, Evidence] | None:
-        """For a condition that never held: the mistake that `agent`, which waits, makes; None if it is locked out."""
+    def mistake(self) -> Callable[[], None] | None:
+        """For a condition that never held: what reports the mistake of who waits for it; None if it is locked out."""
         return None
 
 
@@ -93,7 +88,7 @@ class EventCondition(Condition):
     def helpers(self) -> Iterable[AsyncWork]:
         return self.event.unfinished()
 
-    def observe(self, agent: Agent) -> None:
+    def observe(self, agent: Who) -> None:
         agent.learn(self.event.knowledge)
 
     def describe(self) -> str:
@@ -128,7 +123,7 @@ class GroupCondition(Condition):
     def helpers(self) -> Iterable[AsyncWork]:
         return (work for member in self.group.members for work in member.unfinished())
 
-    def observe(self, agent: Agent) -> None:
+    def observe(self, agent: Who) -> None:
         for member in self.group.members:
             agent.learn(member.knowledge)
 
@@ -186,11 +181,11 @@ class GroupQueue:
             self.known_complete += 1
         return self.known_complete >= ordinal
 
-    def observed_by(self, agent: Agent) -> int:
+    def observed_by(self, agent: Who) -> int:
         """How many of the oldest groups `agent` has learnt of through this queue."""
         return self._observed.get(agent.number, 0)
 
-    def unobserved(self, agent: Agent, ordinal: int) -> list[AsyncWork]:
+    def unobserved(self, agent: Who, ordinal: int) -> list[AsyncWork]:
         """The works of the oldest `ordinal` groups that `agent` has not learnt of through this queue yet."""
         first = self.observed_by(agent)
         self._observed[agent.number] = max(first, ordinal)
@@ -213,7 +208,7 @@ class QueueCondition(Condition):
         pending = self.queue.groups[self.queue.known_complete : self.ordinal]
         return (work for group in pending for work in group.works if not work.complete)
 
-    def observe(self, agent: Agent) -> None:
+    def observe(self, agent: Who) -> None:
         observe(agent, self.queue.unobserved(agent, self.ordinal))
 
     def describe(self) -> str:
@@ -257,7 +252,7 @@ class MarkCondition(Condition):
     def helpers(self) -> Iterable[AsyncWork]:
         return (work for work in self._covered() if not work.complete)
 
-    def observe(self, agent: Agent) -> None:
+    def observe(self, agent: Who) -> None:
         first = agent.transfers_observed
         if first < self.covered:
             observe(agent, self.transfers[first : self.covered])
@@ -285,7 +280,7 @@ class CounterCondition(Condition):
     def helpers(self) -> list[AsyncWork]:
         return [work for work in self.works if not work.complete]
 
-    def observe(self, agent: Agent) -> None:
+    def observe(self, agent: Who) -> None:
         observe(agent, self.works)
 
     def describe(self) -> str:
@@ -353,7 +348,7 @@ class Phase:
         """Whether every arrival of the phase happens before what `mind` does now."""
         return mind.knows_moments(self.arrivals) and all(map(mind.knows_work, self.works))
 
-    def is_behind(self, agent: Agent) -> bool:
+    def is_behind(self, agent: Who) -> bool:
         """Whether the phase is complete before what `agent` does now: it has waited for it, or knows its arrivals."""
         return agent.number in self.waits or self.all_known_to(agent.mind)
 
@@ -435,7 +430,7 @@ class PhaseBarrier:
         """Whether a wait for `parity` goes through now."""
         return (self.current.index & 1) != parity
 
-    def phase_named(self, parity: int, agent: Agent) -> int:
+    def phase_named(self, parity: int, agent: Who) -> int:
         """
         The number of the phase that a wait of `agent` for `parity` means: the last phase that it knows to be complete
         if that has this parity, else the one after it. -1 is the phase before phase 0.
@@ -553,7 +548,7 @@ class PhaseCondition(Condition):
     def helpers(self) -> Iterable[AsyncWork]:
         return (work for work in self.barrier.contributors if not work.complete)
 
-    def observe(self, agent: Agent) -> None:
+    def observe(self, agent: Who) -> None:
         phase = self.barrier.last_completed
         self.barrier.is_relaxed |= not self.acquires
         if self.acquires:
@@ -629,7 +624,7 @@ class StateCondition(Condition):
     def helpers(self) -> list[AsyncWork]:
         return [work for work in self.barrier.contributors if not work.complete]
 
-    def observe(self, agent: Agent) -> None:
+    def observe(self, agent: Who) -> None:
         self.barrier.is_relaxed |= not self.acquires
         for phase in self.barrier.completed:
             if phase.index == self.phase:
@@ -721,7 +716,7 @@ class RendezvousCondition(Condition):
     def helpers(self) -> Iterable[AsyncWork]:
         return ()
 
-    def observe(self, agent: Agent) -> None:
+    def observe(self, agent: Who) -> None:
         knowledge = self.barrier.opened.get(self.generation)
         if knowledge is not None:
             agent.learn(knowledge)
@@ -742,7 +737,7 @@ class RendezvousCondition(Condition):
 class EndOfAgents(Condition):
     """The given agents have finished."""
 
-    agents: list[Agent]
+    agents: Sequence[Who]
 
     def holds(self) -> bool:
         return all(agent.finished for agent in self.agents)
@@ -750,7 +745,7 @@ class EndOfAgents(Condition):
     def helpers(self) -> Iterable[AsyncWork]:
         return ()
 
-    def observe(self, agent: Agent) -> None:
+    def observe(self, agent: Who) -> None:
         for child in self.agents:
             agent.learn(child.final_knowledge)
 

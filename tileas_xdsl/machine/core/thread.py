@@ -19,14 +19,14 @@ from xdsl.ir import Block, Operation
 from tileas_xdsl.machine.core.state import SharedPartT
 
 if TYPE_CHECKING:
-    from tileas_xdsl.machine.core.agents import Agent, Step
+    from tileas_xdsl.machine.core.agents import Agent
     from tileas_xdsl.machine.core.assumptions import Assumption
     from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event
-    from tileas_xdsl.machine.core.code import Code
+    from tileas_xdsl.machine.core.code import Code, Step
     from tileas_xdsl.machine.core.execution import Machine
-    from tileas_xdsl.machine.core.happens_before import Access, AccessHistory
+    from tileas_xdsl.machine.core.happens_before import Access, AccessHistory, Conflict
     from tileas_xdsl.machine.core.memory import MemoryObject, View
-    from tileas_xdsl.machine.core.observer import Observer
+    from tileas_xdsl.machine.core.observer import AnyObserver
     from tileas_xdsl.machine.core.opaque_numbers import Grid
     from tileas_xdsl.machine.core.questions import Guide
     from tileas_xdsl.machine.core.synchronization import PhaseBarrier
@@ -60,7 +60,7 @@ class Thread:
         return self.machine.code
 
     @property
-    def observer(self) -> Observer:
+    def observer(self) -> AnyObserver:
         """Who observes the execution."""
         return self.machine.observer
 
@@ -132,6 +132,10 @@ class Thread:
     def report(self, violation: Violation, evidence: Evidence | None = None) -> None:
         """Keep `violation`, which rests on `evidence`, unless the same mistake is known."""
         self.machine.report(violation, evidence)
+
+    def report_conflict(self, conflict: Conflict) -> None:
+        """Report `conflict`, unless one of the same kind between the same two ops is known."""
+        self.machine.report_conflict(conflict)
 
     def makes_late_values(self, *, numbers: bool = False) -> None:
         """Note that the execution makes late values, some of which may be `numbers`."""

@@ -11,22 +11,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, NoReturn, Protocol, TypeAlias
 
 from xdsl.ir import Operation
 
 from tileas_xdsl.diagnostics import Error, location_of, op_name
+from tileas_xdsl.machine.core.happens_before import Who
 
 if TYPE_CHECKING:
-    from tileas_xdsl.machine.core.agents import Agent
     from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
-    from tileas_xdsl.machine.core.execution import Machine
     from tileas_xdsl.machine.core.happens_before import Access
     from tileas_xdsl.machine.core.memory import MemoryObject
-    from tileas_xdsl.machine.core.trace import Happening
 
 
-Side: TypeAlias = "Access | AsyncWork | Agent"
+Side: TypeAlias = "Access | AsyncWork | Who"
 """An access, the issue of a work, or where an agent stands now."""
 
 
@@ -45,7 +43,7 @@ class Unordered:
 class Misuse:
     """Something (barriers, tasks) used against its rules by `agent`, at the op where that agent stands now."""
 
-    agent: Agent
+    agent: Who
     things: Sequence[object]
     parties: Sequence[Party]
 
@@ -54,7 +52,7 @@ class Misuse:
 class Standstill:
     """Agents whose conditions can no longer hold: a deadlock."""
 
-    blocked: Sequence[Agent]
+    blocked: Sequence[Who]
     parties: Sequence[Party]
 
 
@@ -120,22 +118,6 @@ class Party:
         turn = f", iteration {', '.join(map(str, self.iteration))}" if self.iteration else ""
         who = f" ({self.agent}{turn})" if self.agent else ""
         return f"'{op_name(self.op)}' {self.role}{who}"
-
-    def as_step(self, machine: Machine) -> Happening:
-        """The party as the line of a witness that says what collides."""
-        from tileas_xdsl.machine.core.trace import Happening
-
-        agent = next(agent for agent in reversed(machine.agents) if agent.name == self.agent)
-        return Happening(
-            step=machine.step_number,
-            agent=agent.number,
-            agent_name=self.agent,
-            moment=agent.moment,
-            op=self.op,
-            iteration=self.iteration,
-            kind="access",
-            text=self.role,
-        )
 
     def __str__(self) -> str:
         return f"{self.place}: {self.sentence}" if self.place is not None else self.sentence
@@ -275,7 +257,26 @@ class MistakeError(UnsupportedError):
         )
 
 
-def report_mistake(machine: Machine, error: MistakeError) -> None:
+class Reporter(Protocol):
+    """Who keeps the violations of an execution, or hands them on to it."""
+
+    def report(self, violation: Violation, evidence: Evidence | None = None) -> None: ...
+
+
+class Reporting(Who, Reporter, Protocol):
+    """An agent that reports what it finds."""
+
+
+class Execution(Reporter, Protocol):
+    """An execution, as a mistake that has ended it is reported."""
+
+    @property
+    def live(self) -> Sequence[Who]:
+        """The agents that have not finished."""
+        ...
+
+
+def report_mistake(machine: Execution, error: MistakeError) -> None:
     """Report `error`, which has ended the execution on `machine`, as a violation of the agent that stands there."""
     agent = next((each for each in machine.live if each.current_op is error.op), None)
     if agent is None:
@@ -315,7 +316,7 @@ class StuckError(Exception):
 
 
 def report_malformed(
-    agent: Agent, op: Operation, role: str, rule: str, *, stuck: bool = False, about: Sequence[object] = ()
+    agent: Reporting, op: Operation, role: str, rule: str, *, stuck: bool = False, about: Sequence[object] = ()
 ) -> None:
     """
     Report `op`, which does `role` ("takes 16 as its barrier"); `rule` says in words what it may do. The witness shows
@@ -324,10 +325,10 @@ def report_malformed(
     party = Party(op, agent.name, agent.iteration, role)
     message = "an op is used in a way that its manual leaves undefined"
     violation = Violation(ViolationKind.MALFORMED, message, (party,), rule, stuck=stuck)
-    agent.machine.report(violation, Misuse(agent, about, [party]))
+    agent.report(violation, Misuse(agent, about, [party]))
 
 
-def end_malformed(agent: Agent, op: Operation, role: str, rule: str, *, about: Sequence[object] = ()) -> NoReturn:
+def end_malformed(agent: Reporting, op: Operation, role: str, rule: str, *, about: Sequence[object] = ()) -> NoReturn:
     """The same for an op after which nothing that follows has a meaning. Raises `NoMeaningError`."""
     report_malformed(agent, op, role, rule, stuck=True, about=about)
     raise NoMeaningError

@@ -20,6 +20,7 @@ from tileas_xdsl.interfaces import AsyncCollectorOpInterface
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.code import per_op
+from tileas_xdsl.machine.core.happens_before import Who
 from tileas_xdsl.machine.core.meaning import control, suspends
 from tileas_xdsl.machine.core.recording import Recording
 from tileas_xdsl.machine.core.standings import Answer, continuation
@@ -48,7 +49,7 @@ class OpenCommits(OwnPart):
 
     works: list[list[AsyncWork]] = field(default_factory=list["list[AsyncWork]"])
 
-    def draw(self, canvas: Canvas, agent: Agent) -> None:
+    def draw(self, canvas: Canvas, agent: Who) -> None:
         for works in self.works:
             canvas.works(works)
 

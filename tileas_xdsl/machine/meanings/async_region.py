@@ -268,7 +268,7 @@ def _issue_alloc(agent: Agent, op: async_region.AllocOp, edges: list[Event], siz
     buffer = LateValue(op)
 
     def look(work: AsyncWork) -> list[Touch]:
-        view = allocate(agent, op, kind, [seen_by_work(size, work) for size in sizes])
+        view = allocate(agent, op, kind, [seen_by_work(size, work, agent) for size in sizes])
         buffer.maker = work
         buffer.put(view)
         return [Touch(view, True)]
@@ -295,7 +295,7 @@ class _Copying:
         return f"{self.op.name} to '{target.base.name}'" if isinstance(target, View) else self.op.name
 
     def look(self, work: AsyncWork) -> list[Touch]:
-        source, target, *resource = (seen_by_work(operand, work) for operand in self.operands)
+        source, target, *resource = (seen_by_work(operand, work, self.agent) for operand in self.operands)
         work.resource = resource[0] if resource else None
         self.views = same_shape(self.agent, self.op, source, target)
         for view in self.views:

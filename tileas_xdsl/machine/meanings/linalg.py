@@ -25,8 +25,9 @@ from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
-from tileas_xdsl.machine.core.agents import Agent, Step
-from tileas_xdsl.machine.core.code import bound, per_op
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.code import Step, bound, per_op
+from tileas_xdsl.machine.core.happens_before import Who
 from tileas_xdsl.machine.core.meaning import Kind, control, pure, terminators
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.recording import Deferred
@@ -166,7 +167,7 @@ class IterationPoint(OwnPart):
 
     indices: Sequence[Any] = ()
 
-    def draw(self, canvas: Canvas, agent: Agent) -> None:
+    def draw(self, canvas: Canvas, agent: Who) -> None:
         canvas.sequence(self.indices)
 
 

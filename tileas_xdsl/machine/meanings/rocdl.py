@@ -31,6 +31,7 @@ from tileas_xdsl.dialects.rocdl.transfers import BufferGatherOp, is_store_from_l
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.assumptions import ONLY_READ
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
+from tileas_xdsl.machine.core.happens_before import Who
 from tileas_xdsl.machine.core.meaning import effect, pure, refused, suspends, sync
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
@@ -79,7 +80,7 @@ class CountedTransfers(OwnPart):
 
     counted: dict[str, list[Counted]] = field(default_factory=dict[str, "list[Counted]"])
 
-    def draw(self, canvas: Canvas, agent: Agent) -> None:
+    def draw(self, canvas: Canvas, agent: Who) -> None:
         for counter, counted in self.counted.items():
             canvas.literal(counter)
             # They are counted from the youngest.
@@ -111,7 +112,7 @@ class OrdinaryWrites(OwnPart):
 
     works: list[AsyncWork] = field(default_factory=list[AsyncWork])
 
-    def draw(self, canvas: Canvas, agent: Agent) -> None:
+    def draw(self, canvas: Canvas, agent: Who) -> None:
         canvas.works([work for work in self.works if agent.number not in work.observers])
 
 
@@ -393,7 +394,7 @@ class SplitBarrier(OwnPart):
     barrier: Rendezvous | None = None
     generation: int = 0
 
-    def draw(self, canvas: Canvas, agent: Agent) -> None:
+    def draw(self, canvas: Canvas, agent: Who) -> None:
         if self.barrier is not None:
             canvas.thing(self.barrier)
             canvas.literal(self.generation - self.barrier.generation)

@@ -337,7 +337,7 @@ def _dot(agent: Agent, op: ttng.WarpGroupDotOp, *operands: Any) -> Answer:
     commit_warpgroup_products(agent, op)
     if op.isAsync is not None and op.isAsync.value.data:
         agent.makes_late_values()
-        return RegistersInFlight(op, ttng.WarpGroupDotWaitOp.name).filled_by(work)
+        return RegistersInFlight(op, ttng.WarpGroupDotWaitOp.name).filled_by(agent, work)
     return wait_for_warpgroup_products(agent, op, 0).then(_give_product)
 
 

@@ -12,7 +12,7 @@ threads of a warp execute one, all but the first find a valid object already, or
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from xdsl.ir import Operation
@@ -20,12 +20,12 @@ from xdsl.ir import Operation
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
+from tileas_xdsl.machine.core.happens_before import Who
 from tileas_xdsl.machine.core.memory import OBJECT_BYTES
 from tileas_xdsl.machine.core.synchronization import Condition, NotYetError, PhaseBarrier
 from tileas_xdsl.machine.core.threads.clusters import Cluster, ClusterMemory, is_in_another_block
 from tileas_xdsl.machine.core.violations import (
     Effect,
-    Evidence,
     Misuse,
     NoMeaningError,
     Party,
@@ -207,7 +207,7 @@ def use_barrier(agent: Agent, op: Operation, place: Pointer) -> PlacedBarrier:
     found = barriers.at.get(place.key)
     if found is None:
         if place.key not in barriers.ended and not is_in_another_block(agent, place.base):
-            raise NotYetError(MadeCondition(place, op, barriers))
+            raise NotYetError(MadeCondition(agent, place, op, barriers))
         agent.report(*_no_barrier(agent, op, place))
         raise NoMeaningError
     found.uses[agent.number] = agent.moment
@@ -221,6 +221,8 @@ def use_barrier(agent: Agent, op: Operation, place: Pointer) -> PlacedBarrier:
 class MadeCondition(Condition):
     """There is a barrier at `place`, where `op` uses one."""
 
+    agent: Agent
+    """The one that waits for it."""
     place: Pointer
     op: Operation
     barriers: PlacedBarriers
@@ -231,13 +233,13 @@ class MadeCondition(Condition):
     def helpers(self) -> Iterable[AsyncWork]:
         return ()
 
-    def observe(self, agent: Agent) -> None:
+    def observe(self, agent: Who) -> None:
         """Nothing orders the two."""
 
     def describe(self) -> str:
         return f"{name_at(self.place)} to be made"
 
-    def mistake(self, agent: Agent) -> tuple[Violation, Evidence]:
+    def mistake(self) -> Callable[[], None]:
         """
         Raises `UndecidedError` for a barrier that the caller of the function may have made: for how many arrivals is
         not known.
@@ -245,7 +247,8 @@ class MadeCondition(Condition):
         if self.place.base.is_callers:
             maker = "which the caller of the function makes: check the function that calls it"
             raise UndecidedError(self.op, f"uses {name_at(self.place)}, {maker}")
-        return _no_barrier(agent, self.op, self.place)
+        found = _no_barrier(self.agent, self.op, self.place)
+        return lambda: self.agent.report(*found)
 
 
 def note_signal(barrier: PlacedBarrier, work: AsyncWork) -> None:

@@ -268,17 +268,17 @@ def _passes_too_early(agent: Agent, barrier: PhaseBarrier, meant: int, op: Opera
 
 def promise_bytes(agent: Agent, work: AsyncWork, barrier: PhaseBarrier, size: int) -> None:
     """When `work` completes, `size` bytes arrive at `barrier`."""
-    _promise(agent, work, Signal(barrier, size, Signalled.BYTES))
+    _promise(agent, work, Signal(agent.machine, barrier, size, Signalled.BYTES))
 
 
 def promise_arrival(agent: Agent, work: AsyncWork, barrier: PhaseBarrier, count: int = 1) -> None:
     """When `work` completes, it arrives `count` times at `barrier`, which is made for these arrivals."""
-    _promise(agent, work, Signal(barrier, count, Signalled.ARRIVALS))
+    _promise(agent, work, Signal(agent.machine, barrier, count, Signalled.ARRIVALS))
 
 
 def promise_added_arrival(agent: Agent, work: AsyncWork, barrier: PhaseBarrier, count: int) -> None:
     """The same for arrivals that `expect_arrivals` has added to those that `barrier` is made for."""
-    _promise(agent, work, Signal(barrier, count, Signalled.ADDED_ARRIVALS))
+    _promise(agent, work, Signal(agent.machine, barrier, count, Signalled.ADDED_ARRIVALS))
 
 
 class Signalled(Enum):
@@ -293,12 +293,13 @@ class Signalled(Enum):
 class Signal:
     """Signal of a work to a barrier: `count` bytes have arrived, or the work arrives `count` times."""
 
+    machine: Machine
     barrier: PhaseBarrier
     count: int
     what: Signalled
 
     def __call__(self, work: AsyncWork) -> None:
-        machine, barrier = work.issuer.machine, self.barrier
+        machine, barrier = self.machine, self.barrier
         machine.shares(barrier.name, alone=True)
         phase = barrier.phases_completed
         work.phases.append((barrier, phase))
@@ -310,7 +311,7 @@ class Signal:
             too_many = self.count > barrier.pending
             barrier.arrive_by(work, self.count, was_added=self.what is Signalled.ADDED_ARRIVALS)
             if too_many:
-                _too_many_arrivals(work.issuer, barrier, work.op, self.count)
+                _too_many_arrivals(machine.agents[work.issuer.number], barrier, work.op, self.count)
         _judge_if_completed(machine, barrier, phase, work.op)
 
 

@@ -19,7 +19,7 @@ from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
-from tileas_xdsl.machine.core.happens_before import Proxy
+from tileas_xdsl.machine.core.happens_before import Proxy, Who
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.standings import Answer
 from tileas_xdsl.machine.core.state import Canvas, OwnPart
@@ -76,7 +76,7 @@ class CopiesOfThread(OwnPart):
 
     families: dict[str, CopyGroups] = field(default_factory=dict[str, CopyGroups])
 
-    def draw(self, canvas: Canvas, agent: Agent) -> None:
+    def draw(self, canvas: Canvas, agent: Who) -> None:
         for family, groups in self.families.items():
             canvas.literal(family)
             canvas.works(groups.uncommitted)

@@ -35,6 +35,7 @@ from tileas_xdsl.analysis.dominance import Sides, reached, sides_of
 from tileas_xdsl.analysis.natural_loops import NaturalLoop, loops_within
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.assumptions import ORDERS_ITS_WARP
+from tileas_xdsl.machine.core.happens_before import Who
 from tileas_xdsl.machine.core.standings import Answer, Enter, Pause, Request, continuation
 from tileas_xdsl.machine.core.state import Canvas, OwnPart
 from tileas_xdsl.machine.core.threads.block_barriers import is_end_of_threads, leave_by_some_threads
@@ -64,7 +65,7 @@ class OpenBranches(OwnPart):
 
     joins: list[Join] = field(default_factory=list[Join])
 
-    def draw(self, canvas: Canvas, agent: Agent) -> None:
+    def draw(self, canvas: Canvas, agent: Who) -> None:
         canvas.literal(tuple((id(join.block), join.depth) for join in self.joins))
 
     def meet(self, agent: Agent, block: Block, loop: NaturalLoop | None) -> bool:

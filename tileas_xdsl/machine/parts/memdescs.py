@@ -30,6 +30,7 @@ from tileas_xdsl.dialects.triton.types import MemDescType
 from tileas_xdsl.machine.arguments import ArgumentError, name_of
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.code import per_op
+from tileas_xdsl.machine.core.happens_before import Who
 from tileas_xdsl.machine.core.memory import MemoryObject, View, row_major_strides
 from tileas_xdsl.machine.core.state import Canvas, OwnPart, SharedPart
 from tileas_xdsl.machine.core.values import ElementType, element_type
@@ -50,7 +51,7 @@ class Places(OwnPart):
 
     objects: dict[Operation, MemoryObject] = field(default_factory=dict[Operation, MemoryObject])
 
-    def draw(self, canvas: Canvas, agent: Agent) -> None:
+    def draw(self, canvas: Canvas, agent: Who) -> None:
         for base in self.objects.values():
             canvas.thing(base)
 

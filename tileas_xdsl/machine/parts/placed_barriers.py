@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
-from tileas_xdsl.machine.core.happens_before import Clock, join
+from tileas_xdsl.machine.core.happens_before import Clock, Who, join
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.observer import Look
 from tileas_xdsl.machine.core.state import Canvas, OwnPart, SharedPart
@@ -78,7 +78,7 @@ class UnfencedInits(OwnPart):
 
     barriers: list[PlacedBarrier] = field(default_factory=list[PlacedBarrier])
 
-    def draw(self, canvas: Canvas, agent: Agent) -> None:
+    def draw(self, canvas: Canvas, agent: Who) -> None:
         canvas.marked(agent, self.barriers)
 
 
@@ -112,7 +112,7 @@ class ClusterArrival(OwnPart):
     barrier: Rendezvous | None = None
     generation: int = 0
 
-    def draw(self, canvas: Canvas, agent: Agent) -> None:
+    def draw(self, canvas: Canvas, agent: Who) -> None:
         if self.barrier is not None:
             canvas.thing(self.barrier)
             canvas.literal(self.generation - self.barrier.generation)

@@ -24,6 +24,7 @@ from xdsl.ir import Operation
 
 from tileas_xdsl.dialects.nv_tileaa.control import CancelNextProgramIdOp, GetProgramIdOp, IsValidProgramIdOp
 from tileas_xdsl.machine.arguments import ArgumentError
+from tileas_xdsl.machine.core.happens_before import Who
 from tileas_xdsl.machine.core.meaning import facts_of
 from tileas_xdsl.machine.core.opaque_numbers import Grid
 from tileas_xdsl.machine.core.state import Canvas, OwnPart, SharedPart
@@ -42,7 +43,8 @@ class Programs(OwnPart):
     def __init__(self) -> None:
         self.taken = 0
 
-    def draw(self, canvas: Canvas, agent: Agent) -> None:
+    def draw(self, canvas: Canvas, agent: Who) -> None:
+        assert isinstance(agent, Agent)
         canvas.value(left(agent))
 
 

@@ -38,7 +38,8 @@ from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.assumptions import PREPARED_IN_TIME
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.code import per_op
-from tileas_xdsl.machine.core.late_values import LateValue
+from tileas_xdsl.machine.core.happens_before import Who
+from tileas_xdsl.machine.core.late_values import LateValue, Reader
 from tileas_xdsl.machine.core.state import Canvas, OwnPart
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import Misuse, Party, Violation, ViolationKind
@@ -181,13 +182,13 @@ class RegistersInFlight(LateValue):
         """The op that waits for such works."""
         self.actual = UNKNOWN
 
-    def filled_by(self, work: AsyncWork) -> RegistersInFlight:
-        """These registers, now that the work is issued; where it computes, it sets their value when it is performed."""
+    def filled_by(self, agent: Agent, work: AsyncWork) -> RegistersInFlight:
+        """These registers, now that `agent` has issued `work`, which sets their value if it computes."""
         self.maker = work
-        self.there = work.issuer.machine.event_of(work)
+        self.there = agent.event_of(work)
         return self
 
-    def looked_at(self, agent: Agent) -> None:
+    def looked_at(self, agent: Reader) -> None:
         agent.part(TouchedRegisters).touched.append(self)
 
     def way_out(self, user: Operation) -> str:
@@ -203,7 +204,7 @@ class TouchedRegisters(OwnPart):
     fence: Operation | None = None
     """The last fence."""
 
-    def draw(self, canvas: Canvas, agent: Agent) -> None:
+    def draw(self, canvas: Canvas, agent: Who) -> None:
         """Which accumulators are written in time depends on which turns are the first of their loops."""
         canvas.literal((id(self.fence), tuple(number == 0 for number in agent.iteration)))
         canvas.sequence(self.touched)

@@ -32,7 +32,7 @@ from xdsl.utils.hints import isa
 from tileas_xdsl.machine.arguments import default_array
 from tileas_xdsl.machine.core.agents import Activation, Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Touch
-from tileas_xdsl.machine.core.happens_before import Clock, Knowledge, Proxy
+from tileas_xdsl.machine.core.happens_before import Clock, Knowledge, Proxy, Who
 from tileas_xdsl.machine.core.memory import MemoryObject, View
 from tileas_xdsl.machine.core.observer import Look
 from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
@@ -255,7 +255,7 @@ class OpenStages(OwnPart):
 
     stages: list[tuple[Ring, int]] = field(default_factory=list["tuple[Ring, int]"])
 
-    def draw(self, canvas: Canvas, agent: Agent) -> None:
+    def draw(self, canvas: Canvas, agent: Who) -> None:
         for ring, k in self.stages:
             canvas.value(StageIndex(ring, k))
 

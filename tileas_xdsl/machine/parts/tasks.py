@@ -28,6 +28,7 @@ from tileas_xdsl.interfaces import AgentLikeOpInterface, AsyncRegionOpInterface
 from tileas_xdsl.machine.core.agents import Agent, Team
 from tileas_xdsl.machine.core.assumptions import ONE_THREAD
 from tileas_xdsl.machine.core.asynchronous_work import Event
+from tileas_xdsl.machine.core.happens_before import Who
 from tileas_xdsl.machine.core.standings import Answer, Continuation, Done, Request, continuation
 from tileas_xdsl.machine.core.state import Canvas, SharedPart
 from tileas_xdsl.machine.core.synchronization import EndOfAgents, EventCondition
@@ -212,7 +213,7 @@ def _await_rest(agent: Agent, op: Operation, _: None, promises: Sequence[Event],
     return awaited(agent, op, promises[first], what).then(_await_rest, promises, first + 1, what)
 
 
-def end_of(child: Agent) -> int:
+def end_of(child: Who) -> int:
     """The moment at which the finished task completed its promises. Nobody can learn of the moments after it."""
     return child.moment - 2
 

@@ -37,7 +37,7 @@ from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
-from tileas_xdsl.machine.core.happens_before import Proxy, after_sync
+from tileas_xdsl.machine.core.happens_before import Proxy, Who, after_sync
 from tileas_xdsl.machine.core.state import Canvas, OwnPart
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.targets.engines import Engine
@@ -54,7 +54,7 @@ class LastOnTensorCore(OwnPart):
 
     work: AsyncWork | None = None
 
-    def draw(self, canvas: Canvas, agent: Agent) -> None:
+    def draw(self, canvas: Canvas, agent: Who) -> None:
         canvas.works([] if self.work is None else [self.work])
 
 
@@ -145,10 +145,10 @@ class PipelinedWorks(OwnPart):
 
     started: list[Started] = field(default_factory=list[Started])
 
-    def forget_complete(self, agent: Agent) -> None:
+    def forget_complete(self, agent: Who) -> None:
         self.started = [each for each in self.started if not agent.mind.knows_work(each.work)]
 
-    def draw(self, canvas: Canvas, agent: Agent) -> None:
+    def draw(self, canvas: Canvas, agent: Who) -> None:
         self.forget_complete(agent)
         canvas.works(each.work for each in self.started)
         for each in self.started:

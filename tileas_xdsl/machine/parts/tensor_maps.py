@@ -112,7 +112,7 @@ def _box(agent: Agent, op: Operation, descriptor: Pointer, coordinates: Sequence
     extents = _extents(op, descriptor, len(coordinates))
     if extents is None:
         extents = [1] * len(coordinates)
-    tensor = part_at(agent, tensor, coordinates, list(reversed(tensor.strides))[: len(coordinates)])
+    tensor = part_at(agent.machine, tensor, coordinates, list(reversed(tensor.strides))[: len(coordinates)])
     places = [EXTENT // 2 + coordinate for coordinate in coordinates]
     offset = sum(place * stride for place, stride in zip(places, reversed(tensor.strides), strict=False))
     shape = [1] * (MOST_DIMENSIONS - len(extents)) + list(reversed(extents))

@@ -17,11 +17,11 @@ from xdsl.ir import Operation
 from tileas_xdsl.layouts.tensor_threads import Cells
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
-from tileas_xdsl.machine.core.happens_before import BEFORE_SYNC, Clock, Proxy, after_sync, join
+from tileas_xdsl.machine.core.happens_before import BEFORE_SYNC, Clock, Proxy, Who, after_sync, join
 from tileas_xdsl.machine.core.memory import MemoryObject, View
 from tileas_xdsl.machine.core.state import Canvas, SharedPart
 from tileas_xdsl.machine.core.synchronization import Condition
-from tileas_xdsl.machine.core.threads.clusters import name_in_block
+from tileas_xdsl.machine.core.threads.hardware import name_in_block
 from tileas_xdsl.machine.core.violations import (
     Effect,
     Misuse,
@@ -154,7 +154,7 @@ class RoomCondition(Condition):
     def helpers(self) -> Iterable[AsyncWork]:
         return ()
 
-    def observe(self, agent: Agent) -> None:
+    def observe(self, agent: Who) -> None:
         """Nothing: whoever gives columns back hands over nothing by that."""
 
     def describe(self) -> str:

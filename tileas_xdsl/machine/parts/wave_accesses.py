@@ -22,7 +22,7 @@ from xdsl.ir import Block, Operation
 from tileas_xdsl.dialects.rocdl import barriers
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
-from tileas_xdsl.machine.core.happens_before import Access, observe
+from tileas_xdsl.machine.core.happens_before import Access, Who, observe
 from tileas_xdsl.machine.core.state import Canvas, OwnPart
 
 LDS, LOADS, STORES = "LDS", "loads", "stores"
@@ -38,7 +38,7 @@ class WaitedFor(OwnPart):
 
     moments: dict[str, int] = field(default_factory=dict[str, int])
 
-    def draw(self, canvas: Canvas, agent: Agent) -> None:
+    def draw(self, canvas: Canvas, agent: Who) -> None:
         for kind in EVERYTHING:
             canvas.moment(agent, self.moments.get(kind, -1))
 

@@ -38,16 +38,16 @@ from tileas_xdsl.analysis.costs import op_costs
 from tileas_xdsl.analysis.costs.op_costs import FREE, Cost, Costs, access_costs, conflict_cycles, costs_of, shape_of
 from tileas_xdsl.analysis.natural_loops import loop_with_turns_from
 from tileas_xdsl.dialects.scalars import is_number, packed_bits
-from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
-from tileas_xdsl.machine.core.execution import Machine
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Exclusive
 from tileas_xdsl.machine.core.meaning import Kind
 from tileas_xdsl.machine.core.memory import View
-from tileas_xdsl.machine.core.orders import Order, Pauses, TimeKeeper
+from tileas_xdsl.machine.core.orders import Execution, Order, Pauses, TimeKeeper
 from tileas_xdsl.targets.cycles import TimingTable
 
 if TYPE_CHECKING:
-    from tileas_xdsl.machine.core.agents import Agent, Step
-    from tileas_xdsl.machine.core.resources import Resource
+    from tileas_xdsl.machine.core.code import Step
+    from tileas_xdsl.machine.core.happens_before import Who
+    from tileas_xdsl.machine.core.loops.open_counts import Looper
 
 
 def product_cost(op: Operation, operands: Sequence[Any], table: TimingTable) -> Cost | None:
@@ -114,7 +114,7 @@ ISSUES = frozenset({"issue", "fork", "init", "expect", "commit"})
 class Span:
     """What one agent did from `start` until `end`."""
 
-    agent: Agent
+    agent: Who
     op: Operation
     """The first op, where one span stands for several operations on scalars."""
     iteration: tuple[int, ...]
@@ -137,7 +137,7 @@ class Service:
     engine: str | None
     """None for work that only signals."""
     op: Operation
-    agent: Agent
+    agent: Who
     """The agent that issued it, or waits for it."""
     iteration: tuple[int, ...]
     work: AsyncWork | None
@@ -157,7 +157,7 @@ class Service:
 class Stall:
     """An agent stood still from `start` until `end`."""
 
-    agent: Agent
+    agent: Who
     op: Operation
     iteration: tuple[int, ...]
     start: int
@@ -172,7 +172,7 @@ class Stall:
 class LoopRun:
     """One run of a loop by one agent: when its iterations began, and when it was over."""
 
-    agent: Agent
+    agent: Who
     op: Operation
     outside: tuple[int, ...]
     starts: list[int] = field(default_factory=list[int])
@@ -197,7 +197,7 @@ class SimulatedClock:
         self.loops: list[LoopRun] = []
         self._now: dict[int, int] = {}
         self._free: dict[str, int] = {}
-        self._taken: dict[Resource, int] = {}
+        self._taken: dict[Exclusive, int] = {}
         self._flying: list[tuple[int, int, Service]] = []
         """Works under way, by the cycle in which they are complete."""
         self._parked: list[AsyncWork] = []
@@ -212,7 +212,7 @@ class SimulatedClock:
 
     # Who comes next -------------------------------------------------------------------------------------------------
 
-    def time_of(self, agent: Agent) -> int:
+    def time_of(self, agent: Who) -> int:
         return self._now.get(agent.number, 0)
 
     @property
@@ -220,7 +220,7 @@ class SimulatedClock:
         """The cycle in which the last agent and the last work are done."""
         return max([0, *self._now.values(), *(service.complete for service in self.services)])
 
-    def next(self, runnable: Sequence[Agent]) -> Agent | AsyncWork | None:
+    def next(self, runnable: Sequence[Looper]) -> Looper | AsyncWork | None:
         """
         The earliest event that can happen. Of several at once: works before agents, then the agent that was made first.
         """
@@ -240,7 +240,7 @@ class SimulatedClock:
             self._awake.discard(agent.number)
         return agent
 
-    def _wake(self, runnable: Sequence[Agent]) -> None:
+    def _wake(self, runnable: Sequence[Looper]) -> None:
         """The agents whose conditions hold now go on at the present cycle."""
         waiting = [agent for agent in runnable if agent.waiting_for is not None]
         self._awake.intersection_update(agent.number for agent in waiting)
@@ -252,9 +252,7 @@ class SimulatedClock:
             assert condition is not None
             self._stand_still(agent, agent.waiting_at, self.present, condition.subject, self._cause)
 
-    def _stand_still(
-        self, agent: Agent, op: Operation | None, until: int, on: str, cause: Service | Span | None
-    ) -> None:
+    def _stand_still(self, agent: Who, op: Operation | None, until: int, on: str, cause: Service | Span | None) -> None:
         start = self.time_of(agent)
         if until <= start:
             return
@@ -264,11 +262,11 @@ class SimulatedClock:
 
     # What agents do -------------------------------------------------------------------------------------------------
 
-    def agent_added(self, agent: Agent) -> None:
+    def agent_added(self, agent: Who) -> None:
         """A new agent begins when it is forked."""
         self._now[agent.number] = self.time_of(agent.parent) if agent.parent is not None else 0
 
-    def begin_iteration(self, agent: Agent, body: Block, outside: tuple[int, ...]) -> None:
+    def begin_iteration(self, agent: Who, body: Block, outside: tuple[int, ...]) -> None:
         if agent.recording is not None:
             return
         run = self._open_loops.get((agent.number, body))
@@ -277,12 +275,12 @@ class SimulatedClock:
             self.loops.append(run)
         run.starts.append(self.time_of(agent))
 
-    def end_loop(self, agent: Agent, body: Block) -> None:
+    def end_loop(self, agent: Who, body: Block) -> None:
         run = self._open_loops.pop((agent.number, body), None)
         if run is not None:
             run.end = self.time_of(agent)
 
-    def touched(self, agent: Agent, view: View) -> None:
+    def touched(self, agent: Who, view: View) -> None:
         """`agent` itself reads or writes what is under `view`, in the step that it is in."""
         spaces = self._touched.setdefault(agent.number, {})
         space = DELEGATED if agent.delegates else view.base.space
@@ -291,7 +289,7 @@ class SimulatedClock:
         if len(views) < MOST_VIEWS:
             views.append(view)
 
-    def happened(self, agent: Agent, op: Operation, kind: str, text: str, on: object | None) -> int:
+    def happened(self, agent: Who, op: Operation, kind: str, text: str, on: object | None) -> int:
         """Charge a step that others can see; returns the cycle in which it takes place."""
         if kind == "complete":
             return self.present
@@ -302,7 +300,7 @@ class SimulatedClock:
             self._cause = self._latest[agent.number]
         return time
 
-    def step_done(self, agent: Agent, step: Step, operands: Sequence[Any], outcome: Any) -> None:
+    def step_done(self, agent: Who, step: Step, operands: Sequence[Any], outcome: Any) -> None:
         """Charge a step that has just been run, except for what `happened` has charged for it."""
         touched = self._touched.pop(agent.number, {})
         views = tuple(self._views.pop(agent.number, ()))
@@ -328,7 +326,7 @@ class SimulatedClock:
         results = (outcome,) if len(step.results) == 1 else outcome if step.results else ()
         return [*accesses, own_cost(step.op, step.kind, results, self.table)]
 
-    def _be_served(self, agent: Agent, op: Operation, cost: Cost, size: int, views: tuple[View, ...]) -> None:
+    def _be_served(self, agent: Who, op: Operation, cost: Cost, size: int, views: tuple[View, ...]) -> None:
         """The agent waits until the engine is free, and then until its request is complete."""
         assert cost.engine is not None
         before = self._last_turn.get(cost.engine)
@@ -343,7 +341,7 @@ class SimulatedClock:
 
     def _spend(
         self,
-        agent: Agent,
+        agent: Who,
         op: Operation,
         kind: str,
         cycles: int,
@@ -396,7 +394,7 @@ class SimulatedClock:
             self._last_turn[cost.engine] = service
         heappush(self._flying, (complete, work.serial, service))
 
-    def resource_freed(self, resource: Resource) -> None:
+    def resource_freed(self, resource: Exclusive) -> None:
         """Put the works that waited for `resource` into the queues of their engines."""
         held_up = [work for work in self._parked if work.resource is resource]
         self._parked = [work for work in self._parked if work.resource is not resource]
@@ -412,6 +410,6 @@ class Timed(Order):
     def __init__(self, table: TimingTable) -> None:
         self.clock: TimeKeeper | None = SimulatedClock(table)
 
-    def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
+    def choose(self, machine: Execution, runnable: Sequence[Looper]) -> Looper | AsyncWork | None:
         assert self.clock is not None
         return self.clock.next(runnable)

@@ -29,7 +29,8 @@ from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.calling import execute_to_mistake
 from tileas_xdsl.machine.core.deadline import Deadline
 from tileas_xdsl.machine.core.execution import Machine
-from tileas_xdsl.machine.core.observer import NOBODY, Observer
+from tileas_xdsl.machine.core.happens_before import Who
+from tileas_xdsl.machine.core.observer import NOBODY, AnyObserver
 from tileas_xdsl.machine.core.violations import Violation
 from tileas_xdsl.machine.parts.programs import extents_given, first_block
 from tileas_xdsl.machine.time.simulated_time import ENGINE, SimulatedClock, Timed
@@ -171,7 +172,7 @@ class TimedRun(Tabular):
             if service.work is not None
             for change in ((service.asked, 1), (service.complete, -1))
         ]
-        lives: dict[Agent, tuple[int, int]] = {}
+        lives: dict[Who, tuple[int, int]] = {}
         for part in (*self.clock.spans, *self.clock.stalls):
             begin, end = lives.get(part.agent, (part.start, part.end))
             lives[part.agent] = min(begin, part.start), max(end, part.end)
@@ -195,7 +196,7 @@ class TimedRun(Tabular):
     @property
     def agents(self) -> list[AgentUse]:
         """Every agent, in the order in which they were made."""
-        working = dict.fromkeys(self.machine.agents, 0)
+        working: dict[Who, int] = dict.fromkeys(self.machine.agents, 0)
         served, stalled = dict(working), dict(working)
         for span in self.clock.spans:
             sums = served if span.kind == ENGINE else working
@@ -328,7 +329,7 @@ def simulate(
     threads: int | None = None,
     programs: Sequence[int] | None = None,
     at_end: Sequence[Callable[[Agent], None]] = (),
-    observer: Observer = NOBODY,
+    observer: AnyObserver = NOBODY,
     timeout: float | None = None,
 ) -> TimedRun:
     """

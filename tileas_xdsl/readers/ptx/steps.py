@@ -13,12 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tileas_xdsl.readers.ptx.syntax import Instruction, Register
-
-if TYPE_CHECKING:
-    from tileas_xdsl.readers.ptx.emission import Emission
 
 __all__ = ["Block", "Constant", "Make", "Operand", "Register", "Result", "Step", "Value"]
 
@@ -43,8 +40,8 @@ class Value:
 
 Operand = Register | Value | Constant
 Result = Register | Value
-Make = Callable[["Emission", "Step"], None]
-"""Adds the ops of a step, and says what its results are."""
+Make = Callable[[Any, "Step"], None]
+"""Adds the ops of a step to an `emission.Emission`, and says what its results are."""
 
 
 @dataclass(eq=False, slots=True)

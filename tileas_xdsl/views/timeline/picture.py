@@ -20,6 +20,7 @@ from tileas_xdsl.checker.witnesses.witness import witness_of
 from tileas_xdsl.diagnostics import location_of, op_name
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event
+from tileas_xdsl.machine.core.happens_before import Who
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.synchronization import EndOfAgents
 from tileas_xdsl.machine.core.trace import Happening
@@ -213,7 +214,7 @@ class _Builder:
         kind: str,
         times: tuple[int, int, int],
         text: tuple[str, str],
-        by: Span | Service | tuple[Operation, Agent, tuple[int, ...]],
+        by: Span | Service | tuple[Operation, Who, tuple[int, ...]],
         slot: int | None = None,
         *,
         coloured: bool = True,
@@ -230,13 +231,11 @@ class _Builder:
     # Lanes ----------------------------------------------------------------------------------------------------------
 
     def _add_agents(self) -> None:
-        spans: dict[Agent, list[Span]] = {agent: [] for agent in self.machine.agents}
+        spans: dict[Who, list[Span]] = {agent: [] for agent in self.machine.agents}
         for span in self.clock.spans:
             spans[span.agent].append(span)
-        uses = dict(zip(self.machine.agents, self.run.agents, strict=True))
         self.lane_of = {agent: number for number, agent in enumerate(spans)}
-        for agent, mine in spans.items():
-            use = uses[agent]
+        for (agent, mine), use in zip(spans.items(), self.run.agents, strict=True):
             self.lanes.append(Lane(agent.name, False, note=f"stalled {_percent(use.stalled, self.end)}"))
             for span in mine:
                 self._add_span(span, self.lane_of[agent])

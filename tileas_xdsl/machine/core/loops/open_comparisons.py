@@ -10,7 +10,6 @@ possible, and what is decided narrows the interval in which the bound lies.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,29 +24,6 @@ from tileas_xdsl.machine.core.violations import UnsupportedError
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent
-
-
-@dataclass(frozen=True)
-class OpenComparison:
-    """
-    How an op compares `term` with a number x, its operand `other`: whether it is less than x + `added`, or equal to
-    that; or, if `negated`, whether it is not.
-    """
-
-    term: Hashable
-    other: int
-    added: int
-    equals: bool
-    negated: bool
-    constant: int | None
-    """x, if it is a constant."""
-    depth: int = 0
-    """The number of open loops around it."""
-
-    @property
-    def settled_from(self) -> int:
-        """From what bound on the answer is no, if x is a constant."""
-        return 0 if self.constant is None else self.constant + self.added + self.equals
 
 
 @dataclass(eq=False)

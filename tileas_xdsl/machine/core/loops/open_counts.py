@@ -14,17 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from xdsl.ir import Operation
 
-from tileas_xdsl.machine.core.state import Canvas, OwnPart, SharedPart
+from tileas_xdsl.machine.core.happens_before import Who
+from tileas_xdsl.machine.core.state import Canvas, OwnPart, OwnPartT, SharedPart
 from tileas_xdsl.machine.core.synchronization import EndOfAgents
-
-if TYPE_CHECKING:
-    from tileas_xdsl.machine.core.agents import Agent
-    from tileas_xdsl.machine.core.execution import Machine
-    from tileas_xdsl.machine.core.loops.open_comparisons import OpenComparison
 
 Place = tuple[tuple["OpenBound", int], ...]
 """In which turns of loops: for each open loop, from the outside in, its bound and its induction variable."""
@@ -48,6 +44,29 @@ class OpenLoop:
 
 INDUCTION = "induction variable"
 """The term of a loop that turns as often as the induction variable of the open loop around it says."""
+
+
+@dataclass(frozen=True)
+class OpenComparison:
+    """
+    How an op compares `term` with a number x, its operand `other`: whether it is less than x + `added`, or equal to
+    that; or, if `negated`, whether it is not.
+    """
+
+    term: Hashable
+    other: int
+    added: int
+    equals: bool
+    negated: bool
+    constant: int | None
+    """x, if it is a constant."""
+    depth: int = 0
+    """The number of open loops around it."""
+
+    @property
+    def settled_from(self) -> int:
+        """From what bound on the answer is no, if x is a constant."""
+        return 0 if self.constant is None else self.constant + self.added + self.equals
 
 
 class Known(NamedTuple):
@@ -77,6 +96,19 @@ class OpenBound:
         self.low = min(self.low, most)
         if self.high is not None and self.high >= most:
             self.high = None
+
+
+class Looper(Who, Protocol):
+    """An agent, as its loops know it."""
+
+    @property
+    def parent(self) -> Looper | None: ...
+
+    def part(self, kind: type[OwnPartT]) -> OwnPartT: ...
+
+
+LooperT = TypeVar("LooperT", bound=Looper)
+AgentT = TypeVar("AgentT", contravariant=True)
 
 
 @dataclass(eq=False)
@@ -132,7 +164,7 @@ class OpenTurns:
         else:
             self.bound.high = self.position
 
-    def leave(self, agent: Agent) -> None:
+    def leave(self, agent: Looper) -> None:
         turns = agent.part(Progress).turns
         assert turns[-1] is self
         turns.pop()
@@ -144,21 +176,21 @@ class Progress(OwnPart):
     def __init__(self) -> None:
         self.turns: list[OpenTurns] = []
 
-    def draw(self, canvas: Canvas, agent: Agent) -> None:
+    def draw(self, canvas: Canvas, agent: Who) -> None:
         canvas.literal(len(self.turns))
         for turns in self.turns:
             canvas.thing(turns.bound)
             canvas.literal((turns.lead, turns.offset, turns.step))
 
 
-class Foresight(Protocol):
+class Foresight(Protocol[AgentT]):
     """What agents may still do with a bound."""
 
-    def may_begin(self, agent: Agent, bound: OpenBound) -> bool:
+    def may_begin(self, agent: AgentT, bound: OpenBound) -> bool:
         """Whether `agent` may still begin a loop with `bound`."""
         ...
 
-    def may_compare(self, agent: Agent, bound: OpenBound) -> bool:
+    def may_compare(self, agent: AgentT, bound: OpenBound) -> bool:
         """Whether `agent` may still compare `bound` with a number."""
         ...
 
@@ -174,14 +206,14 @@ class OpenCounts(SharedPart):
     turns just so often where that is less than the `low` of `INDUCTION`.
     """
     bounds: dict[tuple[Hashable, Place], OpenBound] = field(default_factory=dict["tuple[Hashable, Place]", OpenBound])
-    comparisons: Mapping[Operation, OpenComparison] = field(default_factory=dict[Operation, "OpenComparison"])
+    comparisons: Mapping[Operation, OpenComparison] = field(default_factory=dict[Operation, OpenComparison])
     """The ops that compare a bound with a number."""
     compared: dict[tuple[Hashable, Place], OpenBound] = field(default_factory=dict["tuple[Hashable, Place]", OpenBound])
     """The bounds with which no loop begins any more, but that somebody may still compare with a number."""
     begun: list[OpenBound] = field(default_factory=list[OpenBound])
     """All bounds with which a loop has begun, also those that are forgotten."""
 
-    def begin(self, agent: Agent, op: Operation, start: int, step: int) -> OpenTurns:
+    def begin(self, agent: Looper, op: Operation, start: int, step: int) -> OpenTurns:
         """`agent` begins to run the open loop `op`."""
         loop, place = self.loops[op], place_of(agent)
         if loop.term is None or (loop.term == INDUCTION and len(place) != loop.depth):
@@ -207,7 +239,7 @@ class OpenCounts(SharedPart):
             return Known(turn, turn)
         return known
 
-    def bound_for(self, agent: Agent, term: Hashable) -> OpenBound:
+    def bound_for(self, agent: Looper, term: Hashable) -> OpenBound:
         """The bound that `agent` compares: that of a loop that it is in, else that of one that could begin here."""
         place = place_of(agent)
         around = (bound for bound, _ in reversed(place) if bound.term == term)
@@ -231,19 +263,19 @@ class OpenCounts(SharedPart):
             found.setdefault(bound.term, set()).add(bound.low)
         return {term: sorted(lows) for term, lows in found.items()}
 
-    def forget(self, machine: Machine, ahead: Foresight) -> None:
+    def forget(self, live: Sequence[LooperT], ahead: Foresight[LooperT]) -> None:
         """
         Forget the bounds with which nobody may begin a loop any more. What runs has its bound. An agent that is in a
         loop with a bound is not asked whether another one follows: while it turns, the bound grows without end, so that
         no state would ever recur. The other loop has a bound of its own then.
         """
         for key, bound in list(self.bounds.items()):
-            if not any(ahead.may_begin(agent, bound) for agent in machine.live if not is_bounded_by(agent, bound)):
+            if not any(ahead.may_begin(agent, bound) for agent in live if not is_bounded_by(agent, bound)):
                 self.compared[key] = self.bounds.pop(key)
         for key, bound in list(self.compared.items()):
-            if not any(ahead.may_compare(agent, bound) for agent in machine.live):
+            if not any(ahead.may_compare(agent, bound) for agent in live):
                 del self.compared[key]
-            elif not any(is_bounded_by(agent, bound) for agent in machine.live):
+            elif not any(is_bounded_by(agent, bound) for agent in live):
                 bound.forget_beyond(self.settled_from(bound.term))
 
     def draw(self, canvas: Canvas) -> None:
@@ -257,7 +289,7 @@ class OpenCounts(SharedPart):
             canvas.literal((min(bound.low, most), None if bound.high is None else min(bound.high, most)))
 
 
-def place_of(agent: Agent) -> Place:
+def place_of(agent: Looper) -> Place:
     """Where `agent` is, also by where the agent stands that has started it and waits for it."""
     parent = agent.parent
     around: Place = ()
@@ -266,12 +298,12 @@ def place_of(agent: Agent) -> Place:
     return (*around, *((turns.bound, turns.induction) for turns in agent.part(Progress).turns))
 
 
-def is_bounded_by(agent: Agent, bound: OpenBound) -> bool:
+def is_bounded_by(agent: Looper, bound: OpenBound) -> bool:
     """Whether `agent` is in a loop with that bound."""
     return any(bound is turns.bound for turns in agent.part(Progress).turns)
 
 
-def rank(agent: Agent) -> tuple[int, ...]:
+def rank(agent: Looper) -> tuple[int, ...]:
     """How far `agent` is: less is less advanced. An agent outside of a loop comes before those inside."""
     # Asked for each agent at each choice: this is `lead`, written out.
     return tuple(

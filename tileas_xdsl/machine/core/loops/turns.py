@@ -8,15 +8,26 @@ How many there are is known when the loop begins, or it is left open: then a que
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from xdsl.ir import Block, Operation
 
-from tileas_xdsl.machine.core.loops.open_counts import OpenTurns
+from tileas_xdsl.machine.core.loops.open_counts import Looper, OpenTurns
+from tileas_xdsl.machine.core.observer import AnyObserver
 from tileas_xdsl.machine.core.standings import Answer, Done, Enter, Pause, Request, continuation
 
-if TYPE_CHECKING:
-    from tileas_xdsl.machine.core.agents import Agent
+
+class Turner(Looper, Protocol):
+    """An agent that runs a loop."""
+
+    @property
+    def observer(self) -> AnyObserver: ...
+
+    def check_budget(self, at: Operation | Block) -> None: ...
+
+    def begin_iteration(self, body: Block, outside: tuple[int, ...], number: int) -> None: ...
+
+    def end_loop(self, body: Block, outside: tuple[int, ...]) -> None: ...
 
 
 class LoopTurn(NamedTuple):
@@ -34,7 +45,7 @@ class LoopTurn(NamedTuple):
         return LoopTurn(self.body, self.inductions, self.outside, self.turns, self.number + 1)
 
 
-def run_iteration(agent: Agent, carried: tuple[Any, ...], iteration: LoopTurn) -> Request:
+def run_iteration(agent: Turner, carried: tuple[Any, ...], iteration: LoopTurn) -> Request:
     """Run `iteration`, if the loop has it, and those after it. The outcome is what the last one yields."""
     if isinstance(iteration.inductions, OpenTurns):
         # Whoever is least advanced goes first, and may decide how often this loop turns.
@@ -45,12 +56,12 @@ def run_iteration(agent: Agent, carried: tuple[Any, ...], iteration: LoopTurn) -
     return _begin(agent, carried, iteration)
 
 
-def _end(agent: Agent, carried: tuple[Any, ...], iteration: LoopTurn) -> Request:
+def _end(agent: Turner, carried: tuple[Any, ...], iteration: LoopTurn) -> Request:
     agent.end_loop(iteration.body, iteration.outside)
     return Done(carried)
 
 
-def _begin(agent: Agent, carried: tuple[Any, ...], iteration: LoopTurn) -> Request:
+def _begin(agent: Turner, carried: tuple[Any, ...], iteration: LoopTurn) -> Request:
     agent.check_budget(iteration.body)
     agent.begin_iteration(iteration.body, iteration.outside, iteration.number)
     if iteration.turns is not None and iteration.turns.begins():
@@ -64,12 +75,12 @@ def _body_of(carried: tuple[Any, ...], iteration: LoopTurn) -> Request:
 
 
 @continuation
-def _run_body(_agent: Agent, _op: Operation, _: None, carried: tuple[Any, ...], iteration: LoopTurn) -> Answer:
+def _run_body(_agent: Turner, _op: Operation, _: None, carried: tuple[Any, ...], iteration: LoopTurn) -> Answer:
     return _body_of(carried, iteration)
 
 
 @continuation
-def _next_iteration(agent: Agent, _op: Operation, carried: tuple[Any, ...], iteration: LoopTurn) -> Answer:
+def _next_iteration(agent: Turner, _op: Operation, carried: tuple[Any, ...], iteration: LoopTurn) -> Answer:
     return run_iteration(agent, carried, iteration.next())
 
 
@@ -77,7 +88,7 @@ def _next_iteration(agent: Agent, _op: Operation, carried: tuple[Any, ...], iter
 
 
 @continuation
-def _come_to_head(agent: Agent, op: Operation, _: None, carried: tuple[Any, ...], iteration: LoopTurn) -> Answer:
+def _come_to_head(agent: Turner, op: Operation, _: None, carried: tuple[Any, ...], iteration: LoopTurn) -> Answer:
     turns = iteration.inductions
     assert isinstance(turns, OpenTurns)
     if turns.goes_on() is None and turns.cannot_end():
@@ -89,7 +100,7 @@ def _come_to_head(agent: Agent, op: Operation, _: None, carried: tuple[Any, ...]
 
 
 @continuation
-def _decided(agent: Agent, _op: Operation, _: None, carried: tuple[Any, ...], iteration: LoopTurn) -> Answer:
+def _decided(agent: Turner, _op: Operation, _: None, carried: tuple[Any, ...], iteration: LoopTurn) -> Answer:
     turns = iteration.inductions
     assert isinstance(turns, OpenTurns)
     decided = turns.goes_on()

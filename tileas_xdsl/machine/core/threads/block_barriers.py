@@ -8,13 +8,14 @@ ended are not waited for). A barrier with an explicit number of threads waits fo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.happens_before import Who
 from tileas_xdsl.machine.core.state import Canvas, SharedPart
 from tileas_xdsl.machine.core.synchronization import Rendezvous
 from tileas_xdsl.machine.core.threads.clusters import Cluster, barrier_of_cluster, end_block
@@ -29,7 +30,7 @@ class NamedBarrier:
     """A barrier of the threads of one block."""
 
     state: Rendezvous
-    cohort: list[Agent]
+    cohort: Sequence[Who]
     """The agents of the block."""
 
 
@@ -39,7 +40,7 @@ class NamedBarriers(SharedPart):
 
     barriers: list[NamedBarrier] = field(default_factory=list[NamedBarrier])
 
-    def of(self, name: str, cohort: list[Agent], expected: int) -> Rendezvous:
+    def of(self, name: str, cohort: Sequence[Who], expected: int) -> Rendezvous:
         """The barrier `name` of the block of `cohort`, made for `expected` threads at the first call."""
         for barrier in self.barriers:
             if barrier.state.name == name and barrier.cohort is cohort:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from xdsl.ir import Operation
 
@@ -29,30 +29,83 @@ from tileas_xdsl.machine.core.happens_before import Access, Conflict, Proxy, may
 from tileas_xdsl.machine.core.meaning import Kind
 from tileas_xdsl.machine.core.memory import ThreadParts, View
 from tileas_xdsl.machine.core.op_facts import TakesPerThread
-from tileas_xdsl.machine.core.threads.hardware import PerThread, Varies, common_value
-from tileas_xdsl.machine.core.threads.slices import stores_one_value
+from tileas_xdsl.machine.core.threads.hardware import PerThread, Several, Varies, common_value
+from tileas_xdsl.machine.core.threads.slices import Sliced, stores_one_value
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UndecidedError
 
 if TYPE_CHECKING:
-    from tileas_xdsl.machine.core.agents import Agent, Step
+    from tileas_xdsl.machine.core.assumptions import Assumption
+    from tileas_xdsl.machine.core.code import Code, Step
+    from tileas_xdsl.machine.core.deadline import Deadline
+    from tileas_xdsl.machine.core.happens_before import AccessHistory
+    from tileas_xdsl.machine.core.memory import MemoryObject
+    from tileas_xdsl.machine.core.observer import AnyObserver
+
+
+class Execution(Sliced, Protocol):
+    """What is asked here of an execution."""
+
+    deadline: Deadline
+    opaque_names: frozenset[str]
+    step_number: int
+    tells_threads_apart: bool
+
+    @property
+    def scatters(self) -> bool: ...
+
+
+class ByThread(Several, Protocol):
+    """An agent that does a step thread by thread."""
+
+    gathering: Gathered | None
+    threads_met: int
+
+    @property
+    def machine(self) -> Execution: ...
+
+    @property
+    def code(self) -> Code: ...
+
+    @property
+    def observer(self) -> AnyObserver: ...
+
+    @property
+    def recording(self) -> object | None: ...
+
+    def assume(self, assumption: Assumption) -> None: ...
+
+    def history_of(self, base: MemoryObject) -> AccessHistory | None: ...
+
+    def report_conflict(self, conflict: Conflict) -> None: ...
+
+    def touch(
+        self,
+        view: View,
+        op: Operation,
+        *,
+        write: bool,
+        proxy: Proxy = ...,
+        is_atomic: bool = ...,
+        parts: ThreadParts | None = ...,
+    ) -> None: ...
 
 
 PASSED_ON = frozenset({Kind.PURE, Kind.CONTROL, Kind.TERMINATOR, Kind.JUMP})
 """Kinds of ops that hand such values on, or compute from them; what decides something there has to be known."""
 
 
-def per_thread(agent: Agent, values: Sequence[Any], varies: Varies = Varies.BY_THREAD) -> Any:
+def per_thread(agent: ByThread, values: Sequence[Any], varies: Varies = Varies.BY_THREAD) -> Any:
     """One value for each thread of `agent`: itself where it is the same in all active ones."""
     return _of_threads(agent, values, agent.lanes, varies)
 
 
-def per_thread_of_warp(agent: Agent, values: Sequence[Any]) -> Any:
+def per_thread_of_warp(agent: ByThread, values: Sequence[Any]) -> Any:
     """The same, for what a work gives all threads of `agent`, whichever are active when it is performed."""
     return _of_threads(agent, values, range(agent.size), Varies.BY_THREAD)
 
 
-def _of_threads(agent: Agent, values: Sequence[Any], lanes: Iterable[int], varies: Varies) -> Any:
+def _of_threads(agent: ByThread, values: Sequence[Any], lanes: Iterable[int], varies: Varies) -> Any:
     is_common, value = common_value(values, lanes)
     if is_common:
         return value
@@ -60,7 +113,7 @@ def _of_threads(agent: Agent, values: Sequence[Any], lanes: Iterable[int], varie
     return PerThread(tuple(values), varies)
 
 
-def known_to_all(agent: Agent, value: PerThread, op: Operation, use: str) -> Any:
+def known_to_all(agent: ByThread, value: PerThread, op: Operation, use: str) -> Any:
     """
     What `value` is in every active thread of `agent`.
 
@@ -78,7 +131,7 @@ def known_to_all(agent: Agent, value: PerThread, op: Operation, use: str) -> Any
     return common
 
 
-def compute(agent: Agent, step: Step, operands: Sequence[Any]) -> Any:
+def compute(agent: ByThread, step: Step, operands: Sequence[Any]) -> Any:
     """The outcome of a step that only computes, thread by thread; of integers that have been there before, the same."""
     key = _integers(agent, step, operands)
     if key is None:
@@ -99,7 +152,7 @@ MOST_OUTCOMES = 50_000
 """Which are kept at the same time."""
 
 
-def _integers(agent: Agent, step: Step, operands: Sequence[Any]) -> Hashable | None:
+def _integers(agent: ByThread, step: Step, operands: Sequence[Any]) -> Hashable | None:
     """What the outcome of a step depends on, if all its operands are integers; else None."""
     key: list[Any] = [id(step.op), agent.lanes]
     for operand in operands:
@@ -110,7 +163,7 @@ def _integers(agent: Agent, step: Step, operands: Sequence[Any]) -> Hashable | N
     return tuple(key)
 
 
-def _computed(agent: Agent, step: Step, operands: Sequence[Any]) -> Any:
+def _computed(agent: ByThread, step: Step, operands: Sequence[Any]) -> Any:
     varies = what_varies(operands)
     width = agent.size
     outcomes: list[Any] = [UNKNOWN] * width
@@ -126,7 +179,7 @@ def _computed(agent: Agent, step: Step, operands: Sequence[Any]) -> Any:
     return tuple(per_thread(agent, column, varies) for column in columns)
 
 
-def act(agent: Agent, step: Step, operands: Sequence[Any]) -> Any:
+def act(agent: ByThread, step: Step, operands: Sequence[Any]) -> Any:
     """The answer of a step with an effect, of which some operand differs between the threads of `agent`."""
     if step.takes is TakesPerThread.ITSELF:
         return step.function(agent, step.op, *operands)
@@ -144,7 +197,7 @@ def act(agent: Agent, step: Step, operands: Sequence[Any]) -> Any:
     return per_thread(agent, outcomes, varies) if step.results else None
 
 
-def _one_by_one(agent: Agent, step: Step, operands: Sequence[Any]) -> Sequence[Any]:
+def _one_by_one(agent: ByThread, step: Step, operands: Sequence[Any]) -> Sequence[Any]:
     """The outcome of the step in each thread."""
     gathered = Gathered()
     outcomes: list[Any] = [UNKNOWN] * agent.size
@@ -160,7 +213,7 @@ def _one_by_one(agent: Agent, step: Step, operands: Sequence[Any]) -> Sequence[A
     return outcomes
 
 
-def sees_plain_numbers(agent: Agent) -> bool:
+def sees_plain_numbers(agent: ByThread) -> bool:
     """Whether all threads of `agent` are active, and none of their numbers can be one that differs between blocks."""
     return agent.active is None and not agent.machine.opaque_names
 
@@ -178,11 +231,11 @@ def _of(value: Any, lane: int) -> Any:
     return value.values[lane] if isinstance(value, PerThread) else value
 
 
-def _for_all(agent: Agent, value: Any, op: Operation) -> Any:
+def _for_all(agent: ByThread, value: Any, op: Operation) -> Any:
     return known_to_all(agent, value, op, "takes") if isinstance(value, PerThread) else value
 
 
-def rows_of_threads(agent: Agent, operands: Sequence[Any]) -> list[tuple[int, list[Any]]]:
+def rows_of_threads(agent: ByThread, operands: Sequence[Any]) -> list[tuple[int, list[Any]]]:
     """(lane, operands) of each active thread of `agent`; of one for all, where they have the same or one is elected."""
     if agent.is_elected or not any(isinstance(operand, PerThread) for operand in operands):
         return [(0, list(operands))]
@@ -221,7 +274,7 @@ class Gathered:
         """The thread writes `value` to `view`."""
         self._written.append((self.lane, view, value))
 
-    def note(self, agent: Agent, op: Operation, *, same_unknown: bool) -> None:
+    def note(self, agent: ByThread, op: Operation, *, same_unknown: bool) -> None:
         """
         Note the accesses of all threads as made by `agent` in one step, and two that write different values to one
         place as a race. `same_unknown`: what is written and not known is the same for all threads.
@@ -232,7 +285,9 @@ class Gathered:
                 agent.touch(window.view, op, write=write, proxy=proxy, is_atomic=is_atomic, parts=window.parts)
 
 
-def touch_at_once(agent: Agent, op: Operation, like: View, places: Sequence[tuple[int, int]], *, write: bool) -> bool:
+def touch_at_once(
+    agent: ByThread, op: Operation, like: View, places: Sequence[tuple[int, int]], *, write: bool
+) -> bool:
     """
     Note what all active threads touch in one step: each a view like `like`, which begins at the byte that stands beside
     its lane in `places`.
@@ -260,7 +315,7 @@ def _reach(places: Places) -> tuple[int, int, float]:
 
 
 def report_collisions(
-    agent: Agent, op: Operation, written: Sequence[tuple[int, View, Any]], *, same_unknown: bool = False
+    agent: ByThread, op: Operation, written: Sequence[tuple[int, View, Any]], *, same_unknown: bool = False
 ) -> None:
     """Report a race if two threads write different values to one place: each entry is a lane, a place and a value."""
     for view, other in _colliding(written, same_unknown):
@@ -272,7 +327,7 @@ def _are_alike(one: View, other: View) -> bool:
     return (one.shape, one.strides, one.element) == (other.shape, other.strides, other.element)
 
 
-def windows_of_all(agent: Agent, touched: Sequence[tuple[int, View]]) -> list[ThreadWindow]:
+def windows_of_all(agent: ByThread, touched: Sequence[tuple[int, View]]) -> list[ThreadWindow]:
     """The views of several threads of `agent`, in whatever objects and of whatever shapes, as windows."""
     alike: list[list[tuple[int, View]]] = []
     for lane, view in touched:
@@ -284,7 +339,7 @@ def windows_of_all(agent: Agent, touched: Sequence[tuple[int, View]]) -> list[Th
     return [window for group in alike for window in windows(agent, group)]
 
 
-def windows(agent: Agent, touched: Sequence[tuple[int, View]]) -> list[ThreadWindow]:
+def windows(agent: ByThread, touched: Sequence[tuple[int, View]]) -> list[ThreadWindow]:
     """
     The views of several threads of `agent`, all alike but for their offsets, as windows on the bytes that they cover
     together.
@@ -295,7 +350,7 @@ def windows(agent: Agent, touched: Sequence[tuple[int, View]]) -> list[ThreadWin
     return _windows(agent, touched[0][1], [(lane, view.offset) for lane, view in touched])
 
 
-def _windows(agent: Agent, like: View, places: Sequence[tuple[int, int]]) -> list[ThreadWindow]:
+def _windows(agent: ByThread, like: View, places: Sequence[tuple[int, int]]) -> list[ThreadWindow]:
     """The same for views like `like`: the lane of each thread, and the byte at which its view begins."""
     runs = _runs(tuple(places), agent.machine.scatters and not like.region.is_empty)
     return [ThreadWindow(_view_of(like, run), ThreadParts(like.region, run.places)) for run in runs]
@@ -358,16 +413,16 @@ def _colliding(written: Sequence[tuple[int, View, Any]], same_unknown: bool) -> 
             return
 
 
-def _report_collision(agent: Agent, op: Operation, view: View, other: View) -> None:
+def _report_collision(agent: ByThread, op: Operation, view: View, other: View) -> None:
     machine = agent.machine
     one, two = (
         Access(each.region, True, Proxy.GENERIC, op, agent, None, agent.moment, agent.iteration, machine.step_number)
         for each in (view, other)
     )
-    machine.report_conflict(Conflict(one, two))
+    agent.report_conflict(Conflict(one, two))
 
 
-def note_exchange(agent: Agent, access: Access) -> None:
+def note_exchange(agent: ByThread, access: Access) -> None:
     """
     Note that the execution rests on threads that run in step, if `access` meets an earlier one of another thread of
     `agent`, one of the two is a write, and the threads have not met since.
@@ -381,7 +436,7 @@ def note_exchange(agent: Agent, access: Access) -> None:
                 return
 
 
-def _spans(agent: Agent, access: Access) -> list[tuple[int, int, int]]:
+def _spans(agent: ByThread, access: Access) -> list[tuple[int, int, int]]:
     region = access.region
     return access.parts.spans() if access.parts else [(region.start, region.stop, lane) for lane in agent.lanes]
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +23,7 @@ from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.opaque_numbers import OpaqueNumber, SumOfIds
 from tileas_xdsl.machine.core.state import Canvas, SharedPart
 from tileas_xdsl.machine.core.synchronization import Rendezvous
+from tileas_xdsl.machine.core.threads.hardware import BlockOfCluster
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent
@@ -31,33 +31,6 @@ if TYPE_CHECKING:
 
 SHARED = "shared"
 """The state space of which each block has its own."""
-
-
-@dataclass(frozen=True)
-class BlockOfCluster:
-    """One block of a cluster that the machine runs as a whole."""
-
-    rank: int
-    shape: tuple[int, int, int]
-
-    @property
-    def count(self) -> int:
-        """How many blocks the cluster has."""
-        return prod(self.shape)
-
-    def along(self, axis: int) -> int:
-        """Its coordinate in the cluster along `axis` (0: x)."""
-        wide, high, _ = self.shape
-        return self.rank // (1, wide, wide * high)[axis] % self.shape[axis]
-
-    def named(self, name: str) -> str:
-        """What messages call that which this block has of its own."""
-        return f"{name} of block {self.rank}"
-
-
-def name_in_block(agent: Agent, name: str) -> str:
-    """`name`, with the block of `agent` behind it where there are several."""
-    return name if agent.block is None else agent.block.named(name)
 
 
 # Ranks and ids --------------------------------------------------------------------------------------------------------

@@ -17,10 +17,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Flag, auto
-from math import copysign
-from typing import Any
+from math import copysign, prod
+from typing import Any, Protocol
 
 import numpy as np
+
+from tileas_xdsl.machine.core.happens_before import Who
 
 NUMBERS = (int, float, np.number)
 WARP = 32
@@ -61,6 +63,51 @@ class Active:
     @property
     def count(self) -> int:
         return 1 if self.is_elected else len(self.lanes)
+
+
+@dataclass(frozen=True)
+class BlockOfCluster:
+    """One block of a cluster that the machine runs as a whole."""
+
+    rank: int
+    shape: tuple[int, int, int]
+
+    @property
+    def count(self) -> int:
+        """How many blocks the cluster has."""
+        return prod(self.shape)
+
+    def along(self, axis: int) -> int:
+        """Its coordinate in the cluster along `axis` (0: x)."""
+        wide, high, _ = self.shape
+        return self.rank // (1, wide, wide * high)[axis] % self.shape[axis]
+
+    def named(self, name: str) -> str:
+        """What messages call that which this block has of its own."""
+        return f"{name} of block {self.rank}"
+
+
+class Several(Who, Protocol):
+    """An agent that stands for several hardware threads."""
+
+    active: Active | None
+
+    @property
+    def block(self) -> BlockOfCluster | None: ...
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def lanes(self) -> Sequence[int]: ...
+
+    @property
+    def is_elected(self) -> bool: ...
+
+
+def name_in_block(agent: Several, name: str) -> str:
+    """`name`, with the block of `agent` behind it where there are several."""
+    return name if agent.block is None else agent.block.named(name)
 
 
 class Varies(Flag):

@@ -15,20 +15,26 @@ shows it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
 from tileas_xdsl.machine.core.happens_before import Access, Conflict
 from tileas_xdsl.machine.core.memory import ByteRegion, ThreadParts
-
-if TYPE_CHECKING:
-    from tileas_xdsl.machine.core.agents import Agent
-    from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
+from tileas_xdsl.machine.core.threads.hardware import Several
 
 ELECTED = -1
 """The lane of the thread that an election chooses: always the same one, and nobody says which (PTX ISA, "elect")."""
 
 
-def parts_of_some(agent: Agent, region: ByteRegion) -> ThreadParts | None:
+class Waiter(Several, Protocol):
+    """An agent each of whose threads waits for copies of its own."""
+
+    own_waits: list[AsyncWork]
+
+    def report_conflict(self, conflict: Conflict) -> None: ...
+
+
+def parts_of_some(agent: Waiter, region: ByteRegion) -> ThreadParts | None:
     """Who touches `region` where that is not every thread of `agent`; nothing where it is."""
     if agent.active is None:
         return None
@@ -39,29 +45,29 @@ def _for_each(region: ByteRegion, lanes: Iterable[int]) -> ThreadParts:
     return ThreadParts(region, tuple((lane, region.offset) for lane in lanes))
 
 
-def note_own_wait(agent: Agent, works: Iterable[AsyncWork]) -> None:
+def note_own_wait(agent: Waiter, works: Iterable[AsyncWork]) -> None:
     """Every thread of `agent` waits now for those of `works` that it has issued itself."""
     if agent.size > 1 and agent.active is None:
         recent = [work for work in agent.own_waits if _is_recent(agent, work)]
         agent.own_waits = [*recent, *(work for work in works if agent.number not in work.observers)]
 
 
-def judge_own_copies(agent: Agent, access: Access) -> None:
+def judge_own_copies(agent: Waiter, access: Access) -> None:
     """Report a race if by `access` a thread touches what another one has copied, and has just waited for alone."""
     for work in agent.own_waits:
         for touch in work.touches if _is_recent(agent, work) else ():
             if touch.parts is None or not (touch.is_write or access.is_write):
                 continue
             if touch.view.region.overlaps(access.region) and _reaches_over(_parts_of(agent, access), touch.parts):
-                agent.machine.report_conflict(Conflict(_access_of(work, touch), access))
+                agent.report_conflict(Conflict(_access_of(work, touch), access))
 
 
-def _is_recent(agent: Agent, work: AsyncWork) -> bool:
+def _is_recent(agent: Waiter, work: AsyncWork) -> bool:
     """Whether the agent has handed on nothing since it learnt that `work` is complete."""
     return work.observers.get(agent.number) == agent.moment
 
 
-def _parts_of(agent: Agent, access: Access) -> ThreadParts:
+def _parts_of(agent: Waiter, access: Access) -> ThreadParts:
     region = access.region
     return access.parts or parts_of_some(agent, region) or _for_each(region, range(agent.size))
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeGuard
+from typing import Protocol, TypeGuard
 
 from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, TensorType, i1
@@ -30,12 +30,10 @@ from tileas_xdsl.analysis.thread_dependence import differs_between_threads
 from tileas_xdsl.analysis.threads.needed import Roles, Slice, slice_of
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.interfaces import enclosing_function
+from tileas_xdsl.machine.core.code import Code
 from tileas_xdsl.machine.core.meaning import Kind, facts_of, meaning_of
 from tileas_xdsl.machine.core.op_facts import operands_called
 from tileas_xdsl.machine.core.values import wrap
-
-if TYPE_CHECKING:
-    from tileas_xdsl.machine.core.execution import Machine
 
 NOTHING_LEFT_OUT = Slice(frozenset(), frozenset())
 LEFT_OUT: SSAValue = ErasedSSAValue(i1, arith.ConstantOp.from_int_and_width(0, i1).result)
@@ -122,13 +120,21 @@ def constants_of(function: Operation) -> dict[SSAValue, int]:
     return found
 
 
-def slice_around(machine: Machine, op: Operation) -> Slice:
+class Sliced(Protocol):
+    """An execution that leaves ops out, or none."""
+
+    code: Code
+    slices: bool
+    with_data: bool
+
+
+def slice_around(machine: Sliced, op: Operation) -> Slice:
     """The slice of the function in which `op` stands; nothing is left out where `machine` executes all."""
     function = enclosing_function(op) if machine.slices and not machine.with_data else None
     return NOTHING_LEFT_OUT if function is None else machine.code.fact(_slice_of_function, function)
 
 
-def stores_one_value(machine: Machine, op: Operation) -> bool:
+def stores_one_value(machine: Sliced, op: Operation) -> bool:
     """
     Whether threads of a warp that write to one place by `op` write one value, which is left out. False where it is not
     left out. Raises `NeededAfterAllError` where they may write other values.

@@ -68,7 +68,7 @@ def _inline_ptx(agent: Agent, op: InlinePtxOp, *operands: Any) -> Answer:
         rank_in_warpgroup(agent, op)
     label = f"a product of 64 x {product.columns} x {product.steps * K}"
     work = start_warpgroup_product(agent, op, touches, label, fetch if with_data else None, deliver)
-    return result.filled_by(work)
+    return result.filled_by(agent, work)
 
 
 def _sum(agent: Agent, product: RegisterProduct, numbers: tuple[Any, Any, Any], kind: Any) -> Any:

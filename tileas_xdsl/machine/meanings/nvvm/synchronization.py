@@ -55,9 +55,9 @@ from tileas_xdsl.machine.core.synchronization import (
 )
 from tileas_xdsl.machine.core.threads.block_barriers import NamedBarriers, leave_block, threads_left, threads_of_block
 from tileas_xdsl.machine.core.threads.by_thread import known_to_all, per_thread, rows_of_threads
-from tileas_xdsl.machine.core.threads.clusters import is_in_another_block, name_in_block
+from tileas_xdsl.machine.core.threads.clusters import is_in_another_block
 from tileas_xdsl.machine.core.threads.earlier_grids import launch_dependents, wait_for_earlier_grids
-from tileas_xdsl.machine.core.threads.hardware import WARP, PerThread, Varies
+from tileas_xdsl.machine.core.threads.hardware import WARP, PerThread, Varies, name_in_block
 from tileas_xdsl.machine.core.values import UNKNOWN, wrap
 from tileas_xdsl.machine.core.violations import (
     MistakeError,

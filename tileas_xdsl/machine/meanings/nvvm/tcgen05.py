@@ -256,7 +256,7 @@ def _load(agent: Agent, op: tcgen05.Tcgen05LdOp, address: Any, offset: Any = Non
     fetch = _words(agent, op, moved, registers, packs=packs) if _computes(agent) else None
     family = FAMILIES[Tcgen05Wait.LOAD]
     work = _start_transfer(agent, op, moved.views, family, write=False, fetch=fetch, deliver=fetch and deliver)
-    return result.filled_by(work)
+    return result.filled_by(agent, work)
 
 
 @sync(tcgen05.Tcgen05StOp, per_thread=TakesPerThread.ITSELF)

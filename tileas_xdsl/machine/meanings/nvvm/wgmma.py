@@ -86,7 +86,7 @@ def _mma(agent: Agent, op: wgmma.WgmmaMmaAsyncOp, accumulator: Any, a: Any, b: A
 
     fetch = _factors(agent, op, words) if agent.has_data else None
     work = start_warpgroup_product(agent, op, touches, f"a product of {m} x {n} x {k}", fetch, deliver)
-    return result.filled_by(work)
+    return result.filled_by(agent, work)
 
 
 def _must_be_check(agent: Agent, op: Operation) -> None:

@@ -39,7 +39,7 @@ from tileas_xdsl.dialects.extensions.llvm_accesses import ORDERINGS
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.code import per_op
-from tileas_xdsl.machine.core.happens_before import Clock, Knowledge
+from tileas_xdsl.machine.core.happens_before import Clock, Knowledge, Who
 from tileas_xdsl.machine.core.meaning import Kind, meaning_of
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.standings import Answer, continuation
@@ -118,7 +118,7 @@ class Fenced(OwnPart):
     released: Knowledge = field(default_factory=Knowledge)
     found: Knowledge = field(default_factory=Knowledge)
 
-    def draw(self, canvas: Canvas, agent: Agent) -> None:
+    def draw(self, canvas: Canvas, agent: Who) -> None:
         canvas.refuse("a fence for atomic accesses")
 
 
@@ -311,7 +311,7 @@ class SpinCondition(Condition):
     def helpers(self) -> list[AsyncWork]:
         return []
 
-    def observe(self, agent: Agent) -> None:
+    def observe(self, agent: Who) -> None:
         """Nothing: the access that follows learns what its ordering lets it learn."""
 
     def describe(self) -> str:

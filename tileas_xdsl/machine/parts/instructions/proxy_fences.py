@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.happens_before import Clock, join
+from tileas_xdsl.machine.core.happens_before import Clock, Who, join
 from tileas_xdsl.machine.core.state import Canvas, OwnPart
 from tileas_xdsl.machine.parts.placed_barriers import UnfencedInits
 
@@ -48,7 +48,7 @@ class KnownAtFork(OwnPart):
 
     clock: Clock = field(default_factory=dict[int, int])
 
-    def draw(self, canvas: Canvas, agent: Agent) -> None:
+    def draw(self, canvas: Canvas, agent: Who) -> None:
         for number, moment in sorted(self.clock.items()):
             for other in canvas.live:
                 if other.number == number:

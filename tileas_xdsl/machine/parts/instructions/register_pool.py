@@ -31,12 +31,13 @@ from xdsl.ir import Operation
 from tileas_xdsl.analysis.threads.registers import THREADS_OF_WARP, Launch, launch_of
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.assumptions import STARTS_WITH
+from tileas_xdsl.machine.core.happens_before import Who
 from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
 from tileas_xdsl.machine.core.state import Canvas, SharedPart
 from tileas_xdsl.machine.core.synchronization import Condition
 from tileas_xdsl.machine.core.threads.block_barriers import Departures, relaxes_barriers
 from tileas_xdsl.machine.core.threads.blocks import threads_of
-from tileas_xdsl.machine.core.threads.clusters import name_in_block
+from tileas_xdsl.machine.core.threads.hardware import name_in_block
 from tileas_xdsl.machine.core.violations import report_malformed
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ class RegistersCondition(Condition):
     def helpers(self) -> Iterable[AsyncWork]:
         return ()
 
-    def observe(self, agent: Agent) -> None:
+    def observe(self, agent: Who) -> None:
         """Nothing: registers hand over no memory."""
 
     def describe(self) -> str:
