@@ -238,8 +238,18 @@ def test_colours_are_for_terminals_only(check: Run, monkeypatch: pytest.MonkeyPa
     coloured = check(programs.queue(1))[1]
     assert "\x1b[" not in plain
     assert "\x1b[" in coloured
-    stripped = re.sub(r"\x1b\[[0-9;]*m", "", coloured)
-    assert [line.rstrip() for line in stripped.splitlines()] == plain.splitlines()
+    stripped = [line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", coloured).splitlines()]
+    report = plain.splitlines()
+    assert stripped[: len(report)] == report
+
+
+def test_a_terminal_names_the_commands_that_tell_more(check: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = re.findall(r"\[(T\d+)\]", check(programs.queue(1))[1])[0]
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", check(programs.queue(1))[1]).splitlines()
+    assert shown[-2] == f"  more: tileas explain-error {code}"
+    assert re.fullmatch(r"  more: tileas timeline \S+ --view slots -o slots.html", shown[-1])
+    assert "more:" not in check(programs.queue(0))[1]
 
 
 STEPPED = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -54,6 +55,38 @@ def check(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
         return status, captured.out, captured.err
 
     return run
+
+
+# Other commands on a Python file --------------------------------------------------------------------------------------
+
+
+def test_a_kernel_is_drawn_and_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What `check` finds in a Python file, the other commands show of the same file."""
+    monkeypatch.chdir(tmp_path)
+    launch = "\nx = torch.ones(4096)\ndoubled[(1,)](x, x, 8, STAGES=4, PENDING=3)\n"
+    Path("copies.py").write_text(COPIES.read_text() + launch)
+    assert command.main(["timeline", "copies.py", "--view", "slots", "-o", "copies.svg"]) == 1
+    assert re.search(r"^copies\.py:\d+:\d+: numbers that differ from run to run", capsys.readouterr().out)
+    assert Path("copies.svg").read_text().startswith("<svg")
+    assert command.main(["opt", "copies.py"]) == 0
+    assert "tt.func public @doubled(" in capsys.readouterr().out
+
+
+def test_of_several_kernels_one_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("k.py").write_text(HEAD + HEAD.replace("def k(", "def other(") + RIGHT + RIGHT.replace("k[", "other["))
+    assert command.main(["opt", "k.py"]) == 2
+    assert capsys.readouterr().err == (
+        "k.py: error: this file launches several kernels; name one: k.py:k, k.py:other\n"
+    )
+    assert command.main(["opt", "k.py:third"]) == 2
+    assert capsys.readouterr().err == "k.py: error: this file launches no 'third'; it launches: k, other\n"
+    assert command.main(["opt", "k.py:other"]) == 0
+    assert "@other(" in capsys.readouterr().out
 
 
 # Files as they are ----------------------------------------------------------------------------------------------------

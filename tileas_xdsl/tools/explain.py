@@ -24,13 +24,14 @@ from xdsl.utils.arg_spec import parse_pipeline
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.collector import seldom_collecting
 from tileas_xdsl.checker.verdict.report import Report, Verdict
+from tileas_xdsl.checker.witnesses.causes import cause_with
 from tileas_xdsl.diagnostics import Diagnostic, did_you_mean, op_name, recorded_diagnostics
 from tileas_xdsl.machine.arguments import ArgumentError, find_function, numbers_of_block
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.pipelines import TileIRPass
 from tileas_xdsl.tools.argument_values import argument_values
 from tileas_xdsl.tools.errors import InputError, explain, place_of
-from tileas_xdsl.tools.inputs import full_context, parse_module, read_text
+from tileas_xdsl.tools.inputs import full_context, parse_module, read_program
 from tileas_xdsl.tools.machine_input import machine_errors, named_values
 from tileas_xdsl.tools.output_files import write_text
 from tileas_xdsl.tools.python import add_launches, of_each_launch
@@ -68,13 +69,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _explained(arguments: argparse.Namespace) -> int:
+    if cause_with(arguments.file) is not None and not Path(arguments.file).exists():
+        raise InputError([f"error: {arguments.file} is a kind of mistake: `tileas explain-error {arguments.file}`"])
     out = _destination(arguments.out)
-    chosen_target(arguments)
+    target = chosen_target(arguments)
     chosen_trip_count(arguments)
     passes = passes_of(arguments.passes)
-    name = "<stdin>" if arguments.file == "-" else arguments.file
     context = full_context()
-    text = read_text(arguments.file)
+    name, text = read_program(arguments.file, target)
     module = parse_module(text, name, context)
     how = HowRun(**{each.name: getattr(arguments, each.name) for each in fields(HowRun)})
     with machine_errors(Source(name, text)):

@@ -109,8 +109,25 @@ def read_module(path: str, *, allow_unregistered: bool = False) -> ModuleOp:
     Raises `InputError` for text that does not parse or verify or uses a value before its definition, and `OSError`
     where the file cannot be read.
     """
-    name = "<stdin>" if path == STDIN else path
-    return parse_module(read_text(path), name, full_context(allow_unregistered=allow_unregistered))
+    name, text = read_program(path)
+    return parse_module(text, name, full_context(allow_unregistered=allow_unregistered))
+
+
+def read_program(path: str, target: str | None = None) -> tuple[str, str]:
+    """
+    What errors call a program, and its text: that of the file; of a Python file (`kernel.py`, or `kernel.py:gemm` where
+    it launches several kernels) what the kernel becomes that it launches, in Triton's compiler for `target`.
+
+    Raises as `read_text`, and `InputError` where the file does not launch one such kernel.
+    """
+    found = KERNEL.fullmatch(path)
+    if path.endswith(".py") or (found is not None and found["words"] is None and is_kernel(path)):
+        from tileas_xdsl.tools.python import launched_program
+
+        launched = launched_program(found["file"] if found else path, found["name"] if found else None, target)
+        if launched is not None:
+            return launched
+    return "<stdin>" if path == STDIN else path, read_text(path)
 
 
 def is_kernel(path: str) -> bool:

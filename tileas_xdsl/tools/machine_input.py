@@ -33,7 +33,7 @@ from tileas_xdsl.machine.core.deadline import TimeUpError
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.machine.parts.programs import AXES
 from tileas_xdsl.tools.errors import InputError, OutOfTimeError, place_of
-from tileas_xdsl.tools.inputs import STDIN, full_context, is_kernel, parse_module, read_text
+from tileas_xdsl.tools.inputs import STDIN, full_context, is_kernel, parse_module, read_program, read_text
 from tileas_xdsl.tools.ptx import LaunchOptions, is_ptx, options_of
 from tileas_xdsl.tools.python import PythonFile, PythonKernel, asks_for_launches, kernels_of_python
 from tileas_xdsl.tools.rendering import Source
@@ -152,8 +152,7 @@ def read_input(
     its numbers are read only `with_numbers`.
     Raises `InputError`, and `OSError` where the file cannot be read.
     """
-    name = "<stdin>" if path == STDIN else path
-    text = read_text(path)
+    name, text = read_program(path, getattr(arguments, "target", None))
     if is_ptx(path, text):
         if arguments is None:
             raise InputError([f"{name}: error: this command does not read PTX; use tileas check, run or timeline"])

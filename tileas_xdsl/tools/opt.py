@@ -27,7 +27,7 @@ from xdsl.printer import Printer
 
 from tileas_xdsl.diagnostics import Diagnostic, RefusedError, recorded_diagnostics
 from tileas_xdsl.tools.errors import INPUT_ERROR
-from tileas_xdsl.tools.inputs import STDIN, full_context, parse_module, read_text
+from tileas_xdsl.tools.inputs import STDIN, full_context, parse_module, read_program
 from tileas_xdsl.tools.output_files import write_text
 from tileas_xdsl.tools.pass_pipelines import apply_passes, passes_named
 from tileas_xdsl.tools.rendering import Source, diagnostic_lines, report_lines, text_of, write_lines
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     passes = passes_named(arguments.passes)
-    source = Source("<stdin>" if arguments.file == STDIN else arguments.file, read_text(arguments.file))
+    source = Source(*read_program(arguments.file))
     printed: list[str] = []
     modules: list[ModuleOp] = []
     for piece in _pieces(source.text) if arguments.split_input_file else [source.text]:

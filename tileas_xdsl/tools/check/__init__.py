@@ -81,9 +81,9 @@ from tileas_xdsl.tools.machine_input import (
 )
 from tileas_xdsl.tools.progress import progress
 from tileas_xdsl.tools.ptx import add_launch, tiles_in
-from tileas_xdsl.tools.python import add_python
+from tileas_xdsl.tools.python import DEFAULT, add_python
 from tileas_xdsl.tools.python.folders import programs_in, watch
-from tileas_xdsl.tools.rendering import report_lines, write_lines
+from tileas_xdsl.tools.rendering import FAINT, Line, report_lines, write_lines
 from tileas_xdsl.tools.time_limit import add_steps, add_timeout
 
 if TYPE_CHECKING:
@@ -225,6 +225,18 @@ def _print(report: Report, given: Input, earlier: Shown | None, *, is_one: bool,
         return
     for_people = sys.stdout.isatty()
     write_lines(report_lines(report, given.source, for_people=for_people, all_findings=all_findings))
+    if for_people and report.mistakes:
+        write_lines(_where_to_go_on(report, given))
+
+
+def _where_to_go_on(report: Report, given: Input) -> list[Line]:
+    """The commands that tell more about the first mistake, and draw it."""
+    file = given.source.name if given.origin is None else f"{given.origin.path}:{report.functions[0]}"
+    target = "" if given.origin is None or given.origin.target == DEFAULT else f" --target {given.origin.target}"
+    commands = [f"tileas explain-error {report.mistakes[0].first.cause.code}"]
+    if not file.startswith("<"):
+        commands.append(f"tileas timeline {file}{target} --view slots -o slots.html")
+    return [[("  more: ", FAINT), (command, "")] for command in commands]
 
 
 def _title_of(given: Input) -> dict[str, str]:

@@ -165,6 +165,37 @@ def kernels_of_python(path: str, targets: Sequence[str], call: str | None) -> li
     return kernels
 
 
+def launched_program(path: str, kernel: str | None, target: str | None) -> tuple[str, str] | None:
+    """
+    Title and text of the only kernel that the file launches, or of that `kernel`; of several forms the first, which a
+    note on standard error says. None where cuTile's `kernel` is exported by its types or its first launch.
+
+    Raises `InputError` where there is not one, or where it does not compile.
+    """
+    from tileas_xdsl.tools.python.cutile import is_script
+
+    if kernel is not None and is_script(path):
+        return None
+    launched = kernels_of_python(path, [target] if target else (), None)
+    names = list(dict.fromkeys(map(_name_of, launched)))
+    if kernel is None and len(names) > 1:
+        choice = ", ".join(f"{path}:{name}" for name in names)
+        raise InputError([f"{path}: error: this file launches several kernels; name one: {choice}"])
+    forms = [each for each in launched if kernel in (None, _name_of(each))]
+    if not forms:
+        raise InputError([f"{path}: error: this file launches no '{kernel}'; it launches: {', '.join(names)}"])
+    first = forms[0]
+    if first.complaint is not None:
+        raise first.complaint
+    if len(forms) > 1:
+        print(f"{path}: note: the first of {len(forms)} forms of a kernel: {first.title}", file=sys.stderr)
+    return f"<{first.title}>", first.ttgir or ""
+
+
+def _name_of(kernel: PythonKernel) -> str:
+    return re.split(r"\W", kernel.title, maxsplit=1)[0]
+
+
 def _kernels_of_cutile(path: str) -> list[PythonKernel]:
     """What a script in cuTile Python launches."""
     from tileas_xdsl.tools.python.cutile import exported_launches
