@@ -17,10 +17,15 @@ from tileas_xdsl.tools.new import files, names_in
 
 PAGE = ROOT / "docs" / "your-own-async-op.md"
 PLAN = "return [each for each in module.walk() if isinstance(each, arith.AddfOp) and each.lhs is each.rhs]  #"
+WAITS = (
+    "return [each for each in module.walk() if isinstance(each, WaitOp) and isinstance(each.prev_op, WaitOp)"
+    " and (each.queue, each.count) == (each.prev_op.queue, each.prev_op.count)"
+    " and all(block.is_empty for region in each.regions for block in region.blocks)]  #"
+)
 DONE = {
     "op": ("twice.double", {"return x  # TODO": "return x + x  # done"}),
     "async-op": ("demo.start", {"return None  # TODO": "return agent.wait(EventCondition(token), op)  # done"}),
-    "pass": ("use-products", {"return []  # TODO": PLAN}),
+    "pass": ("drop-equal-waits", {"return []  # TODO": WAITS}),
     "package": (
         "both",
         {
@@ -62,13 +67,25 @@ def test_its_test_fails_until_the_todo_is_done(kind: str, tmp_path: Path) -> Non
     before = lit(folder)
     assert before.returncode == 1, before.stdout
     assert "FAIL" in before.stdout
-    code = folder / f"{folder.name}.py"
+    code = folder / f"{folder.name.replace('-', '_')}.py"
     for todo, instead in done.items():
         text = code.read_text()
         assert text.count(todo) == 1
         code.write_text(text.replace(todo, instead))
     after = lit(folder)
     assert after.returncode == 0, after.stdout + after.stderr
+
+
+def test_a_pass_that_removes_too_much_fails_by_its_verdict(tmp_path: Path) -> None:
+    """The checker is asked before the text: it says what is wrong."""
+    assert main(["new", "pass", "drop-waits", "--into", str(tmp_path)]) == 0
+    code = tmp_path / "drop-waits" / "drop_waits.py"
+    every = "return [each for each in module.walk() if isinstance(each, WaitOp)]  #"
+    code.write_text(code.read_text().replace("return []  # TODO", every))
+    found = lit(tmp_path / "drop-waits")
+    assert found.returncode == 1
+    assert "-> unsafe: race" in found.stdout
+    assert "0 of 1 programs are kept" in found.stdout
 
 
 def test_the_page_about_asynchronous_ops_shows_the_template_done() -> None:

@@ -16,6 +16,7 @@ The `tileas` command. (Stock `xdsl-opt` finds our passes as well; `tileas opt` s
     tileas run FILE          a function on numbers
     tileas schedule FILE     when each op of its loops runs, and why
     tileas timeline FILE     a picture of what agents and engines do, in simulated time
+    tileas try -p P FILES    whether verdicts and numbers of programs stay behind passes
     tileas tune FILE         the fastest of many ways to compile it
     tileas waits FILE        a picture of its tokens
 
@@ -59,6 +60,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "run a function on numbers"),
     "schedule": ("schedule", "show when each op of a loop runs, what binds, and what it takes"),
     "timeline": ("timeline", "draw what agents and engines do, in simulated time"),
+    "try": ("trying", "run passes on programs, and say whether verdicts and numbers stay"),
     "tune": ("kernel.tune", "find the fastest of many ways to compile a program, for one launch"),
     "waits": ("waits", "draw who waits for whom: the tokens of a function, for Graphviz or as a picture"),
 }

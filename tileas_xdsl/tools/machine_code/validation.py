@@ -237,11 +237,17 @@ def differences(expected: Outcome, computed: Outcome, close: float | None = None
     """
     if computed.violations:
         yield f"make a mistake that its tiles do not make ({computed.violations[0]})"
+    for name in arrays_that_differ(expected, computed, close):
+        yield f"compute other numbers than its tiles in '{name}'"
+
+
+def arrays_that_differ(expected: Outcome, computed: Outcome, close: float | None = None) -> Iterator[str]:
+    """The arrays in which two runs leave numbers that are not so `close`; none where the second was not finished."""
     for name, array in expected.arrays.items() if computed.finished else ():
         within = close if close is not None else max(CLOSE, 4 * _epsilon(array.dtype))
         ours, theirs = (each.astype(np.float64) for each in (array, computed.arrays[name]))
         if not np.allclose(theirs, ours, rtol=within, atol=within, equal_nan=True):
-            yield f"compute other numbers than its tiles in '{name}'"
+            yield name
 
 
 def _epsilon(kind: np.dtype[Any]) -> float:

@@ -8,9 +8,10 @@
 
 The package stands in a folder of its name, in this folder or in `--into`. It is found once it is installed:
 
-    pip install --editable ./twice
-    lit -v twice/tests
+    pip install --editable ./use-twice
+    lit -v use-twice/tests
 
+The folder has dashes where the module has underscores: Python would take a folder of the module's name for the module.
 A test of it fails: where it does, `TODO` stands in the Python file beside. Nothing that exists is overwritten. Exit
 status 2: a name that is none, or a folder that is there.
 """
@@ -37,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     names = names_in(arguments.kind, arguments.name)
-    folder: Path = arguments.into / names["PACKAGE"]
+    folder: Path = arguments.into / names["PACKAGE"].replace("_", "-")
     if folder.exists():
         raise InputError([f"error: {folder} is there already: nothing is overwritten"])
     for file, text in files(arguments.kind, names).items():
@@ -45,7 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         print(path)
-    print(f"\npip install --editable {_shown(folder)}\nlit -v {folder / 'tests'}")
+    print(f"\n{folder / names['PACKAGE']}.py has a TODO; when it is done, the test passes:\n")
+    print(f"pip install --editable {_shown(folder)}\nlit -v {folder / 'tests'}")
     return 0
 
 

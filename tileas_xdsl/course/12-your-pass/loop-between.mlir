@@ -1,0 +1,25 @@
+// A loop between the two commits a group in each iteration: both stay.
+
+func.func @double(%src: memref<66xf32>, %out: memref<64xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %ring = memref.alloc() : memref<2xf32, 3>
+  scf.for %i = %c0 to %n step %c1 {
+    async_queue.wait 0, 0
+    scf.for %slot = %c0 to %c2 step %c1 {
+      async_queue.commit 0 {
+        async_queue.scope {
+          %s = memref.load %src[%i] : memref<66xf32>
+          memref.store %s, %ring[%slot] : memref<2xf32, 3>
+        }
+      }
+    }
+    async_queue.wait 0, 0
+    %x = memref.load %ring[%c0] : memref<2xf32, 3>
+    %y = memref.load %ring[%c1] : memref<2xf32, 3>
+    %z = arith.addf %x, %y : f32
+    memref.store %z, %out[%i] : memref<64xf32>
+  }
+  func.return
+}

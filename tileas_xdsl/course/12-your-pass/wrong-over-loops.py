@@ -1,0 +1,43 @@
+"""A wrong answer: a loop between two waits may commit, too."""
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from tileas_xdsl.dialects.async_queue import CommitOp, WaitOp
+
+
+@dataclass(frozen=True)
+class DropImpliedWaits(ModulePass):
+    """Remove waits that an earlier one implies."""
+
+    name = "drop-implied-waits"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in list(op.walk()):
+            for region in inner.regions:
+                for block in region.blocks:
+                    drop_in(block)
+
+
+def drop_in(block: Block) -> None:
+    """As the solution, and only commits of the block itself are looked for."""
+    left: dict[int, int] = {}
+    for op in list(block.ops):
+        if isinstance(op, WaitOp) and isinstance(op.queue, int) and isinstance(op.count, int):
+            known = left.get(op.queue)
+            if known is not None and known <= op.count and is_empty(op):
+                Rewriter.erase_op(op)
+                continue
+            left[op.queue] = op.count if known is None else min(known, op.count)
+        if isinstance(op, CommitOp):
+            left.clear()
+
+
+def is_empty(wait: WaitOp) -> bool:
+    """Whether nothing stands in the region of the wait."""
+    return all(block.is_empty for region in wait.regions for block in region.blocks)
