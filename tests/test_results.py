@@ -52,7 +52,7 @@ RESULTS: dict[str, Callable[[], Tabular]] = {
 }
 FUNCTIONS = {"opt": "transform", "waits": "tokens"}
 """What a command is called in Python, where its name is another."""
-FOR_TERMINALS = ("cache", "course", "explain-error", "gui", "new", "play")
+FOR_TERMINALS = ("cache", "course", "explain-error", "gui", "new", "play", "try")
 """The commands that a script has no use for."""
 
 
