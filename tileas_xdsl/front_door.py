@@ -154,6 +154,7 @@ def compile(
     under_load: bool = False,
     group_programs: int = 0,
     num_warps: int | None = None,
+    num_ctas: int = 1,
     threads: int = 1,
     ptxas: str | None = None,
     check: bool = True,
@@ -180,6 +181,7 @@ def compile(
         under_load=under_load,
         group_programs=group_programs,
         num_warps=num_warps,
+        num_ctas=num_ctas,
         threads=threads,
     )
     request = Request(target=target, options=options, ptxas=ptxas, is_checked=check, seconds=timeout)

@@ -15,12 +15,13 @@ import pytest
 import tileas_xdsl as tileas
 from tests.support.ir import ROOT
 from tests.support.ptx import require_llvmlite
+from tests.transforms.test_cluster_kernels import gemm as clustered_gemm
 from tileas_xdsl.backend.contract import Buffer, KernelContract, Number, TensorMap
 from tileas_xdsl.kernels import gpu
 from tileas_xdsl.kernels.arrays import array_of
 from tileas_xdsl.kernels.binding import Grid, bound, grid_of, launched, names_of
 from tileas_xdsl.kernels.kernel import Kernel
-from tileas_xdsl.kernels.on_machine import Level
+from tileas_xdsl.kernels.on_machine import Level, run_on_machine
 from tileas_xdsl.machine.arguments import ArgumentError
 
 GEMM = ROOT / "examples/gemm_loop.mlir"
@@ -294,3 +295,42 @@ def test_small_floats_have_their_own_names() -> None:
 def test_what_is_no_array() -> None:
     assert array_of([1, 2]) is None
     assert array_of(3) is None
+
+
+# Clusters -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def clustered() -> Kernel:
+    """A product whose blocks form clusters of two, side by side along x."""
+    require_llvmlite()
+    return tileas.compile(clustered_gemm(), target="sm_90a", num_stages=2, num_ctas=2, check=False)
+
+
+@pytest.mark.parametrize("level", ["tiles", "threads"])
+def test_a_kernel_of_clusters_computes_all_blocks(level: Level, clustered: Kernel) -> None:
+    assert clustered.contract.cluster == (2, 1, 1)
+    draw = np.random.default_rng(2)
+    a, b = (draw.integers(-2, 3, shape).astype(np.float16) for shape in ((128, 32), (32, 128)))
+    c = np.full((128, 128), 7, np.float32)
+    assert not clustered.run(a, b, c, n=2, grid=(2, 2), level=level).violations
+    assert np.array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
+
+
+def test_clusters_that_the_target_does_not_have_are_refused() -> None:
+    with pytest.raises(tileas.Error, match="num-ctas=3: a power of two up to 8 is needed"):
+        tileas.compile(clustered_gemm(), target="sm_90a", num_ctas=3, check=False)
+
+
+def test_blocks_that_ask_for_their_rank_alone_are_not_run() -> None:
+    text = """func.func @f(%a: memref<4xi32>) {
+      %rank = nvvm.read.ptx.sreg.cluster.ctarank : i32
+      %place = arith.index_cast %rank : i32 to index
+      memref.store %rank, %a[%place] : memref<4xi32>
+      func.return
+    }"""
+    of_four = Buffer(name="a", type="i32", shape=(4,), strides=(1,), offset=0)
+    contract = KernelContract(name="f", block=(1, 1, 1), parameters=(of_four,))
+    passed = bound(contract, (np.zeros(4, np.int32),), {})
+    with pytest.raises(ArgumentError, match=r"they ask for 'cluster\.ctarank': run it on a GPU"):
+        run_on_machine(tileas.parse(text), "f", passed, (4, 1, 1))

@@ -16,10 +16,12 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from tileas_xdsl.dialects.array_numbers import numbers_of
 from tileas_xdsl.kernels.binding import Bound, Grid, array_name
 from tileas_xdsl.machine.arguments import ArgumentError, argument_names, find_function, numbers_of_block
+from tileas_xdsl.machine.core.threads.cluster_calls import Shape, cluster_shape_of, crosses_blocks
 from tileas_xdsl.machine.core.violations import Violation
 from tileas_xdsl.machine.running import array_row, run
 from tileas_xdsl.tabular import Tabular
@@ -70,7 +72,8 @@ def run_on_machine(
     names = [name for place, name in enumerate(argument_names(body)) if place not in computed]
     passed = {argument: given[array_name(argument, list(given))] for argument in names}
     violations: list[Violation] = []
-    for numbers, programs in _turns(numbers_of_block(function), grid):
+    cluster = _cluster_of(function)
+    for numbers, programs in _turns(numbers_of_block(function), grid, cluster):
         outcome = run(module, name, {**passed, **numbers}, order=order, seed=seed, programs=programs)
         violations += outcome.violations
         for argument, left in outcome.arrays.items():
@@ -85,24 +88,43 @@ def host_arrays(arguments: Bound) -> dict[str, NDArray[Any]]:
     return {key: _host_array(key, value) for key, value in arguments.values.items() if key in arguments.arrays}
 
 
-def _turns(known: Sequence[str], grid: Grid) -> Iterator[tuple[dict[str, int], Grid | None]]:
+def _cluster_of(function: Operation) -> Shape:
+    """
+    The extents of the clusters that the machine runs as a whole. Raises `ArgumentError` for a function whose blocks ask
+    for their place in a cluster and are run one by one.
+    """
+    if crosses_blocks(function):
+        return cluster_shape_of(function)
+    asked = next((name for name in numbers_of_block(function) if name.partition(".")[0] in OF_CLUSTERS), None)
+    if asked is not None:
+        raise ArgumentError(f"the machine runs its blocks one by one, and they ask for '{asked}': run it on a GPU")
+    return ALONE
+
+
+def _turns(known: Sequence[str], grid: Grid, cluster: Shape) -> Iterator[tuple[dict[str, int], Grid | None]]:
     """
     The numbers of the block and the extents of the grid for each run: one for all programs, where the function asks
-    which program it is, and one for each block where it reads registers.
+    which program it is, and one for each block where it reads registers. Where the blocks of a `cluster` follow each
+    other there is one run for the cluster: the machine tells its blocks apart.
     """
     stems = {name.partition(".")[0] for name in known}
     if stems & {"program_id", "num_programs"}:
         yield {}, grid
         return
-    blocks = itertools.product(*(range(extent) for extent in reversed(grid))) if stems else [(0, 0, 0)]
-    for block in blocks:
+    firsts = (range(0, extent, step) for extent, step in zip(reversed(grid), reversed(cluster), strict=True))
+    for block in itertools.product(*firsts) if stems else [(0, 0, 0)]:
         numbers = dict(zip("xyz", reversed(block), strict=True))
         extents = dict(zip("xyz", grid, strict=True))
-        yield {name: (extents if name.partition(".")[0] in EXTENTS else numbers)[name[-1]] for name in known}, None
+        own = [name for name in known if name.partition(".")[0] not in OF_CLUSTERS]
+        yield {name: (extents if name.partition(".")[0] in EXTENTS else numbers)[name[-1]] for name in own}, None
 
 
 EXTENTS = ("nctaid", "grid_dim")
 """What the machine calls the number of blocks, in IR of `nvvm` and of `gpu`."""
+OF_CLUSTERS = ("cluster", "clusterid", "nclusterid")
+"""How the names of ids and extents begin that the machine works out itself."""
+ALONE = (1, 1, 1)
+"""The extents of a cluster of one block."""
 
 
 def _write_back(name: str, own: Mapping[str, NDArray[Any]], left: NDArray[Any]) -> None:
