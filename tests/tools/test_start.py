@@ -259,3 +259,23 @@ def test_the_command_starts_with_all(tmp_path: Path) -> None:
     assert (first.returncode, first.stderr) == (1, b"")
     assert (again.returncode, again.stdout, again.stderr) == (1, first.stdout, b"")
     assert len(list(tmp_path.rglob("*.methods"))) == 1
+
+
+IDENTITY = """
+import sys
+if sys.argv[1] == "later":
+    from tileas_xdsl.tools.start import hasten
+    hasten()
+import tileas_xdsl as tileas
+module, again = (tileas.parse("func.func @f(%x: index, %y: index) { func.return }") for _ in range(2))
+body = next(iter(module.ops)).body
+things = [module, again, body, body.block, *body.block.args]
+print([[one == other for other in things] for one in things], len({*things, *things}), hash(module) == hash(module))
+"""
+
+
+def test_values_and_nodes_equal_themselves_alone() -> None:
+    commands = ([sys.executable, "-c", IDENTITY, how] for how in ("now", "later"))
+    now, later = (subprocess.run(each, capture_output=True, text=True, cwd=ROOT, check=True) for each in commands)
+    assert now.stdout == later.stdout
+    assert now.stdout.endswith(" 6 True\n")

@@ -65,6 +65,11 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "waits": ("waits", "draw who waits for whom: the tokens of a function, for Graphviz or as a picture"),
 }
 """Name -> (module below `tileas_xdsl.tools`, one line of help)."""
+YOUNG = 50_000
+"""
+Objects after which Python's collector looks at the youngest. With Python's 700 it looks at all that a check has made
+once that is over, when the command is about to end.
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -81,6 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from tileas_xdsl.tools.start import hasten
 
             hasten()
+            gc.set_threshold(YOUNG, *gc.get_threshold()[1:])
         with without_collector():
             parser = build_parser(chosen)
     except KeyboardInterrupt:  # while modules are imported, before anything is begun

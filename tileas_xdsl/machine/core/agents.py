@@ -462,6 +462,8 @@ class Agent(Thread):
 
     def known(self, value: Any, op: Operation, use: str) -> Any:
         """`value`, which must be known: `use` says what for ("branches on", "computes an address from")."""
+        if type(value) is int:
+            return value
         if isinstance(value, Deferred):
             value = self.resolve(value)
         if isinstance(value, LateValue):

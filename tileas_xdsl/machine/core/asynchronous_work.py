@@ -40,7 +40,7 @@ class Exclusive(Protocol):
     def describe(self) -> str: ...
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class Touch:
     """Bytes that a work will read or write, and the proxy that it takes."""
 

@@ -572,13 +572,16 @@ class AccessHistory:
             return None
         if not self._grain:
             self._grain = _extents(box)
-        ranges = [
-            range(low // grain, (high - 1) // grain + 1) for (low, high), grain in zip(box, self._grain, strict=True)
-        ]
+        grains = self._grain
+        first = tuple([low // grain for (low, _), grain in zip(box, grains, strict=True)])
+        last = tuple([(high - 1) // grain for (_, high), grain in zip(box, grains, strict=True)])
+        if first == last:
+            return (first,)
+        ranges = [range(low, high + 1) for low, high in zip(first, last, strict=True)]
         if prod(map(len, ranges)) <= self.MOST_CELLS:
             return tuple(product(*ranges))
         extents = _extents(box)
-        if all(extent <= grain for extent, grain in zip(extents, self._grain, strict=True)):
+        if all(extent <= grain for extent, grain in zip(extents, grains, strict=True)):
             # In many dimensions even a box no larger than a cell lies across the corner of very many.
             return None
         self._enlarge_cells(extents)

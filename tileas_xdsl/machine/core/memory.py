@@ -221,9 +221,13 @@ def row_major_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(slots=True, eq=False)
 class View:
-    """A strided window: `shape` elements of type `element`, from byte `offset` of `base` on, `strides` bytes apart."""
+    """
+    A strided window: `shape` elements of type `element`, from byte `offset` of `base` on, `strides` bytes apart.
+
+    Nothing changes one. It is not `frozen` because each access makes one, which would take six times as long.
+    """
 
     base: MemoryObject
     offset: int
@@ -234,6 +238,7 @@ class View:
     """The byte that offset 0 names for `memref.reinterpret_cast`: where `memref.view` or the allocation begins."""
     copies: tuple[int, ...] = ()
     """Where a scattered window has its copies (`ByteRegion`). It is only touched: it has no array."""
+    _region: ByteRegion | None = field(default=None, init=False, repr=False)
 
     def array(self) -> Array:
         """The live bytes as an array that reads and writes through."""
@@ -281,10 +286,13 @@ class View:
         region = self.region
         return region.start >= 0 and region.stop <= self.base.size
 
-    @cached_property
+    @property
     def region(self) -> ByteRegion:
         """The bytes that the window covers."""
-        return ByteRegion(self.base, self.offset, self.shape, self.strides, self.element.size, self.copies)
+        if self._region is None:
+            size = self.element.size
+            self._region = ByteRegion(self.base, self.offset, self.shape, self.strides, size, self.copies)
+        return self._region
 
 
 class Comb(NamedTuple):

@@ -29,6 +29,8 @@ from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.values import UNKNOWN
 
 ADDRESS = "computes an address from"
+NUMBERS = frozenset([int])
+"""The types of indices that are known as they stand."""
 
 
 def places_to_read(
@@ -39,6 +41,8 @@ def places_to_read(
 
     Raises `UndecidedError` for such an index where the array is written.
     """
+    if NUMBERS.issuperset(map(type, indices)):
+        return indices, False
     if agent.has_data:
         return [agent.known(index, op, ADDRESS) for index in indices], False
     seen = [agent.resolve(index) for index in indices]

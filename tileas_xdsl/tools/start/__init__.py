@@ -5,6 +5,7 @@ What lets the command `tileas` start sooner: most of its start makes classes, an
     ops.py          the definitions of ops: each is read when its op is met
     attributes.py   the definitions of attributes: likewise
     instances.py    `isinstance` of ops and attributes: Python's `type` answers it
+    identity.py     `==` and `hash` of values and ops: Python's `object` answers them
     texts.py        the documentation of numpy's functions: left out
 
 All change what a module of another package calls, so this is for a process of ours: `import tileas_xdsl` does none.
@@ -29,7 +30,9 @@ def hasten() -> None:
 
     define_ops_when_met()
     from tileas_xdsl.tools.start.attributes import define_attributes_when_met
+    from tileas_xdsl.tools.start.identity import tell_apart_by_identity
     from tileas_xdsl.tools.start.instances import ask_types_for_instances
 
     define_attributes_when_met()
     ask_types_for_instances()
+    tell_apart_by_identity()
