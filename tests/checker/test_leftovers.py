@@ -7,6 +7,9 @@ counts from 0 to 40.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import cast
+
 import pytest
 from xdsl.dialects.builtin import f32
 
@@ -18,7 +21,7 @@ from tileas_xdsl.checker.proof.separation import Other, becomes_zero, meeting
 from tileas_xdsl.checker.snapshot.leftovers import Leftover, gather
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
-from tileas_xdsl.machine.core.happens_before import Mind
+from tileas_xdsl.machine.core.happens_before import Access, Mind
 from tileas_xdsl.machine.core.memory import ByteRegion, MemoryObject
 from tileas_xdsl.machine.core.values import element_type
 from tileas_xdsl.machine.core.violations import UnsupportedError
@@ -110,6 +113,15 @@ def test_what_somebody_tells_apart_makes_two_heaps() -> None:
     leftovers = [_at(base, place=4 * n, moment=n) for n in range(6)]
     assert [len(heap.rows[0].members) for heap in gather(leftovers, [{0: 7}, {1: 9}])] == [6]
     assert [len(heap.rows[0].members) for heap in gather(leftovers, [{0: 7}, {1: 3}])] == [4, 2]
+
+
+def test_what_was_fenced_tells_only_accesses_apart() -> None:
+    base = _object()
+    others = [_at(base, place=4 * n, moment=n) for n in range(6)]
+    accesses = [replace(other, access=cast("Access", object())) for other in others]
+    for leftovers, sizes in ((others, [6]), (accesses, [4, 2])):
+        heaps = gather(leftovers, [{0: 7}], [{1: 3}])
+        assert [len(heap.rows[0].members) for heap in heaps] == sizes
 
 
 def test_what_works_knew_tells_apart_too() -> None:

@@ -155,3 +155,28 @@ def test_a_parity_that_does_not_come_round_is_found() -> None:
     text = by_select(2, flips=False)
     assert not proves(text)
     assert check(parse(text), timeout=60).verdict is Verdict.VIOLATION
+
+
+FENCE = "nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}"
+NOT_ALWAYS: Mapping[str, tuple[str, dict[str, int]]] = {
+    "never": ("%is = arith.cmpi slt, %j, %c0 : i32", {"n": 1, "m": 3}),
+    "in the first tile": ("%is = arith.cmpi eq, %t, %c0 : i32", {"n": 3, "m": 2}),
+    "not in the first tile": ("%is = arith.cmpi ne, %t, %c0 : i32", {"n": 1, "m": 3}),
+    "in the first turn of a tile": ("%is = arith.cmpi eq, %j, %c0 : i32", {"n": 1, "m": 4}),
+}
+
+
+@pytest.mark.parametrize("name", NOT_ALWAYS)
+def test_what_was_fenced_before_does_not_pass_for_a_fence(name: str) -> None:
+    """States do not tell apart what was fenced of that which is over."""
+    condition, call = NOT_ALWAYS[name]
+    text = by_select(2).replace(FENCE, f"{condition}\nscf.if %is {{\n{FENCE}\n}}")
+    assert not proves(text)
+    assert check(parse(text), args=call, prove=False).verdict is Verdict.VIOLATION
+
+
+def test_the_first_tiles_make_few_states_of_their_own() -> None:
+    """A tile is as the one before as soon as all that is left of its reads and fences is over."""
+    proof = check(parse(by_select(2)), timeout=60).proofs_by_decisions["k"]
+    assert proof.states <= 20
+    assert proof.least == {"m": 4}

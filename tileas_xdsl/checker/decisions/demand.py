@@ -55,6 +55,11 @@ def demand(body: Region, *, of_counters: bool = False) -> Mapping[SSAValue, int]
     return {value: modulus for value, modulus in moduli.items() if modulus > 1}
 
 
+def has_counters(body: Region) -> bool:
+    """Whether the function counts in rounds of a few: by a comparison, as threads count the slots of a ring."""
+    return any(map(_counted_to, integers_in(body)))
+
+
 def handed_on_by_loops(body: Region) -> set[SSAValue]:
     """The values that may be others in the next turn of a loop. Numbers of threads, for one, are the same in all."""
     inside = (block for op in body.walk() for region in op.regions for block in region.blocks)

@@ -6,7 +6,8 @@ Proofs in parts: where all counts at once make too many states, the counts of an
 
 While an inner loop turns a few times only, agents are in several turns of the outer one at once. So each small count is
 a part of its own, and all larger ones are one. Of a count that is computed from an argument (m / 2) the parts are the
-values of that count. Parts that still have too many states are taken apart by the next loop, from the inside out.
+values of that count. Parts that still have too many states are taken apart by the next loop, from the inside out. Where
+threads count the slots of a ring by comparisons, all counts at once are not even tried.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ class Parts:
     def prove(self, problem: Problem) -> ProofByDecisions:
         """Prove that the function is right. Raises `NoProofError` where there is no proof."""
         term = _to_take_apart(problem)
+        if term is not None and problem.counts_in_rounds:
+            return self._prove_apart(problem, term)
         try:
             return self._attempt(problem, prove.MANY_STATES if term is None else prove.FEW_STATES)
         except NoProofError as error:

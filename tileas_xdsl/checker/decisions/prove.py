@@ -20,7 +20,7 @@ from typing import Any
 
 from xdsl.ir import Operation, Region, SSAValue
 
-from tileas_xdsl.checker.decisions.demand import demand, handed_on_by_loops
+from tileas_xdsl.checker.decisions.demand import demand, handed_on_by_loops, has_counters
 from tileas_xdsl.checker.decisions.graph import Explorer, Graph, TooManyStatesError, WentWrongError, Word
 from tileas_xdsl.checker.decisions.limits import Limits, may_overflow, never_negative
 from tileas_xdsl.checker.decisions.open_loops import OpenLoops, open_loops
@@ -103,6 +103,11 @@ class Problem:
         """After how many steps what remainders and masks say comes round, of numbers that loops hand on."""
         moving = handed_on_by_loops(self.body)
         return max((modulus for value, modulus in demand(self.body).items() if value in moving), default=1)
+
+    @cached_property
+    def counts_in_rounds(self) -> bool:
+        """Whether states tell the place in a round apart, so that loops in loops at once have too many."""
+        return has_counters(self.body)
 
     @property
     def small_counts(self) -> int:

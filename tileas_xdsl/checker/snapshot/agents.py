@@ -151,10 +151,12 @@ def _draw_activation(drawing: Drawing, agent: Agent, activation: Activation) -> 
 
 @draws_value(LoopTurn)
 def _iteration(drawing: Drawing, iteration: LoopTurn) -> None:
+    """Without the number of the turn where it is open how many there are, and no op takes it: but for its residue."""
     drawing.value(iteration.inductions)
-    induction = iteration.inductions[iteration.number]
-    drawing.value(induction)
-    drawing.residue(iteration.body.args[0], induction)
+    name, induction = iteration.body.args[0], iteration.inductions[iteration.number]
+    if name.first_use is not None or not isinstance(iteration.inductions, OpenTurns):
+        drawing.value(induction)
+    drawing.residue(name, induction)
 
 
 @draws_value(OpenTurns)

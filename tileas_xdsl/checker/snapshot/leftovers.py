@@ -64,7 +64,10 @@ class Heap:
 
     kind: tuple[object, ...]
     known_by: tuple[int, ...]
-    """For each item of `Leftover.known_by`, the set of the clocks that know it: bit by bit, in the order drawn."""
+    """
+    For each item of `Leftover.known_by`, the set of the clocks that know it, bit by bit in the order drawn; of accesses
+    then the same of the clocks of what was fenced.
+    """
     rows: tuple[Row, ...]
     """Their places in memory; empty if they have none."""
     learnt: tuple[Clock, ...]
@@ -75,32 +78,35 @@ Key = tuple[tuple[object, ...], tuple[int, ...], tuple[int, ...], int]
 """The kind of a leftover, which clocks know of it, the numbers of the heaps of `brought_by`, and `apart`."""
 
 
-def gather(leftovers: Sequence[Leftover], clocks: Sequence[Clock]) -> list[Heap]:
+def gather(leftovers: Sequence[Leftover], clocks: Sequence[Clock], fences: Sequence[Clock] = ()) -> list[Heap]:
     """
-    Gather `leftovers` in heaps, such that none of `clocks` tells two members of a heap apart.
+    Gather `leftovers` in heaps, such that none of `clocks` tells two members of a heap apart, nor two accesses one of
+    `fences`, which is asked for accesses only.
 
     The heaps are in the order of their first members. They are refined to a fixpoint: an agent that observes the works
     of one heap learns what these knew, which is one more clock.
     """
-    heaps = _alike(leftovers, clocks, {})
+    heaps = _alike(leftovers, clocks, fences, {})
     while True:
         learnt = [clock for members in heaps.values() for clock in _learnt_from(members)]
         places = {
             m.work: number for number, members in enumerate(heaps.values()) for m in members if m.work is not None
         }
-        finer = _alike(leftovers, [*clocks, *learnt], places)
+        finer = _alike(leftovers, [*clocks, *learnt], fences, places)
         if len(finer) == len(heaps):
             return [_heap(key, members) for key, members in finer.items()]
         heaps = finer
 
 
 def _alike(
-    leftovers: Iterable[Leftover], clocks: Sequence[Clock], places: Mapping[AsyncWork, int]
+    leftovers: Iterable[Leftover], clocks: Sequence[Clock], fences: Sequence[Clock], places: Mapping[AsyncWork, int]
 ) -> dict[Key, list[Leftover]]:
     heaps: dict[Key, list[Leftover]] = {}
-    knowers = _Knowers(clocks)
+    knowers, fencers = _Knowers(clocks), _Knowers(fences)
     for leftover in leftovers:
         known = tuple(map(knowers.of, leftover.known_by))
+        if leftover.access is not None:
+            known += tuple(map(fencers.of, leftover.known_by))
         brought_by = tuple(sorted(places[work] for work in leftover.brought_by if work in places))
         heaps.setdefault((leftover.kind, known, brought_by, leftover.apart), []).append(leftover)
     return heaps

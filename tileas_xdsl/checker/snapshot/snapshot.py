@@ -12,8 +12,9 @@ numbered from the one whose turn is next, and parities are relative to their tur
 stage. Else slots and parities are drawn as they are, and the state recurs after two rounds of the ring.
 
 A vector clock is drawn by what it knows: of the moments of an agent only those count that some access, work, arrival
-or wait still refers to. What is settled (see `settled`) is left out. A kind of state for which there is no rule is
-refused, never skipped.
+or wait still refers to. Of the clock of what was fenced in a state space only accesses are ever asked for, so for it
+only their moments count, and the present ones. What is settled (see `settled`) is left out. A kind of state for which
+there is no rule is refused, never skipped.
 
 With `gathers_leftovers`, leftovers are drawn in rows (see `leftovers`), without their number. Numbers in memory are not
 followed then, since a loop may leave more and more of them.
@@ -37,7 +38,7 @@ from tileas_xdsl.checker.snapshot.settled import Actor, Unsettled, actors_of, is
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.code import Step
-from tileas_xdsl.machine.core.happens_before import Access, Clock, Who
+from tileas_xdsl.machine.core.happens_before import FENCE_SPACES, Access, Clock, Who
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.values import Unknown
 from tileas_xdsl.machine.parts.placed_barriers import PlacedBarriers
@@ -140,6 +141,8 @@ class Demand:
 
 
 NO_DEMANDS: Mapping[SSAValue, Demand] = {}
+Moments = dict[int, set[int]]
+"""Agent number -> moments of that agent."""
 
 
 @dataclass
@@ -182,9 +185,11 @@ class Drawing:
     """The function activations that have not returned, by `id`."""
     _names: dict[int, int] = field(default_factory=dict)
     _drawn: int = 0
-    _clocks: list[tuple[int, Clock]] = field(default_factory=list)
-    """(place in the shape, clock): filled in at the end, when all moments that matter are known."""
-    _moments: dict[int, set[int]] = field(default_factory=dict)
+    _moments: Moments = field(default_factory=dict)
+    _moments_of_fences: Moments = field(default_factory=dict)
+    """Those that clocks of what was fenced are asked for."""
+    _clocks: list[tuple[int, Clock, Moments]] = field(default_factory=list)
+    """(place in the shape, clock, the moments by which it is drawn): filled in at the end, when these are known."""
 
     _settled: dict[AsyncWork, bool] = field(default_factory=dict)
     _brought_along: list[Collection[AsyncWork]] = field(default_factory=list)
@@ -192,6 +197,8 @@ class Drawing:
 
     def __post_init__(self) -> None:
         self.actors = actors_of(self.machine)
+        for agent in self.machine.live:
+            _add(self._moments_of_fences, {agent.number: agent.moment})
 
     def is_settled(self, work: AsyncWork) -> bool:
         """Whether all actors know that `work` is complete. Asked again and again while the state is drawn."""
@@ -260,7 +267,7 @@ class Drawing:
 
     def moment(self, agent: int, moment: int) -> None:
         """A moment of an agent. Clocks are drawn by which of these moments they know."""
-        self._moments.setdefault(agent, set()).add(moment)
+        _add(self._moments, {agent: moment})
         self.clock({agent: moment})
 
     def moments(self, moments: Clock) -> None:
@@ -271,14 +278,23 @@ class Drawing:
 
     def clock(self, clock: Clock) -> None:
         """The knowledge of an agent, a work or a phase."""
-        self._clocks.append((len(self.shape), clock))
-        self.shape.append(None)
+        self._draw_later(clock, self._moments)
 
     def fenced(self, fenced: dict[str, Clock]) -> None:
-        """What an agent or work has fenced, memory space by memory space."""
-        for space in sorted(fenced):
+        """What an agent or work has fenced, memory space by memory space: having fenced nothing is an empty clock."""
+        for space in sorted(self._fenced_spaces.union(fenced)):
             self.literal(space)
-            self.clock(fenced[space])
+            is_state_space = space in FENCE_SPACES
+            self._draw_later(fenced.get(space, {}), self._moments_of_fences if is_state_space else self._moments)
+
+    def _draw_later(self, clock: Clock, by: Moments) -> None:
+        self._clocks.append((len(self.shape), clock, by))
+        self.shape.append(None)
+
+    @cached_property
+    def _fenced_spaces(self) -> set[str]:
+        """The state spaces in which some agent has fenced something."""
+        return {space for agent in self.machine.live for space in agent.fenced}.intersection(FENCE_SPACES)
 
     def works(self, works: Iterable[AsyncWork]) -> None:
         """Works in their order, and how many they are."""
@@ -332,8 +348,10 @@ class Drawing:
         self.number(region.offset)
         if access.work is not None:
             self.thing(access.work)
+            _add(self._moments_of_fences, access.work.observers)
         else:
             self.moment(access.agent.number, access.moment)
+            _add(self._moments_of_fences, {access.agent.number: access.moment})
 
     def _repetitions(self, access: Access) -> None:
         """After how many executions of its op each warp of a team makes the store `access`, too."""
@@ -361,11 +379,12 @@ class Drawing:
         rows = self._gathered()
         for works in self._brought_along:
             self.literal(tuple(sorted(name for work in works if (name := self._names.get(id(work))) is not None)))
-        order = {agent: sorted(moments) for agent, moments in self._moments.items()}
         drawn = [thing.number for thing in self.things if isinstance(thing, Agent)]
-        numbered = enumerate([*drawn, *sorted(set(order) - set(drawn))])
-        names = {agent: name for name, agent in numbered}
-        for place, clock in self._clocks:
+        others = {*self._moments, *self._moments_of_fences}.difference(drawn)
+        names = {agent: name for name, agent in enumerate([*drawn, *sorted(others)])}
+        orders = {id(by): _sorted(by) for by in (self._moments, self._moments_of_fences)}
+        for place, clock, by in self._clocks:
+            order = orders[id(by)]
             known = [
                 (names[agent], bisect_right(order[agent], moment)) for agent, moment in clock.items() if agent in order
             ]
@@ -388,7 +407,10 @@ class Drawing:
         from tileas_xdsl.checker.snapshot.leftovers import gather
 
         rows: list[DrawnRow] = []
-        for heap in gather(self.leftovers, [clock for _, clock in self._clocks]):
+        of_fences = self._moments_of_fences
+        clocks = [clock for _, clock, by in self._clocks if by is not of_fences]
+        fences = [clock for _, clock, by in self._clocks if by is of_fences]
+        for heap in gather(self.leftovers, clocks, fences):
             self.literal(("left behind", *heap.kind, heap.known_by))
             for clock in heap.learnt:
                 self.clock(clock)
@@ -398,3 +420,12 @@ class Drawing:
                 self.number(row.members[0].offset)
                 self.number(row.members[-1].offset)
         return tuple(rows)
+
+
+def _add(moments: Moments, more: Clock) -> None:
+    for agent, moment in more.items():
+        moments.setdefault(agent, set()).add(moment)
+
+
+def _sorted(moments: Moments) -> dict[int, list[int]]:
+    return {agent: sorted(numbers) for agent, numbers in moments.items()}
