@@ -51,7 +51,8 @@ table{border-collapse:collapse;font-size:13px;min-width:100%}
 th,td{text-align:left;padding:6px 10px;border-bottom:1px solid var(--line);vertical-align:top}
 th{color:var(--faint);font-weight:600;white-space:nowrap}td a{color:inherit}
 td .safe,td .violation,td .undecided{display:inline-block;min-width:100px}
-@media(max-width:500px){th,td{padding:6px 4px}}
+@media(max-width:500px){th,td{padding:6px 4px}th{white-space:normal}td{overflow-wrap:anywhere}
+td:first-child{min-width:76px}td .safe,td .violation,td .undecided{min-width:0}}
 .count{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .safe{color:var(--good);font-weight:600}.violation{color:var(--bad);font-weight:600}.undecided{font-weight:600}
 .stage{border-top:3px solid var(--line);padding-top:4px;margin-top:22px}
