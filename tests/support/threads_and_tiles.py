@@ -85,21 +85,29 @@ def numbers(name: str, variant: str) -> str:
     return compared(text_of(name), threads)
 
 
-def compared(text: str, threads: ModuleOp, counts: Sequence[int] = TRIPS, extent: int = EXTENT) -> str:
+def compared(
+    text: str,
+    threads: ModuleOp,
+    counts: Sequence[int] = TRIPS,
+    extent: int = EXTENT,
+    orders: Sequence[str] = ORDERS,
+) -> str:
     """The same for a program and the threads that it has become; its arrays have `extent` elements an axis."""
     tiles = parse(text)
-    found = sorted({*_differences(tiles, threads, counts, extent)})
+    found = sorted({*_differences(tiles, threads, counts, extent, orders)})
     return found[0] if found else RIGHT
 
 
-def _differences(tiles: ModuleOp, threads: ModuleOp, counts: Sequence[int], extent: int) -> Iterator[str]:
+def _differences(
+    tiles: ModuleOp, threads: ModuleOp, counts: Sequence[int], extent: int, orders: Sequence[str]
+) -> Iterator[str]:
     """What is wrong with the threads, for each trip count and order."""
     (_, source), (_, code) = (find_function(module, "f") for module in (tiles, threads))
     for trips in counts if has_trips(source) else counts[:1]:
         given = made_up(source, trips, extent=extent, first_coordinate=-2)
         expected = run(tiles, "f", handed_over(given, source))
         assert not expected.violations
-        for order in ORDERS:
+        for order in orders:
             found = run(threads, "f", handed_over(given, code), order=order, seed=trips)
             yield from differences(expected, found, CLOSE)
 

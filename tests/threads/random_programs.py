@@ -29,6 +29,8 @@ DEEPEST = 2
 SHAPES = ((8, 32), (16, 32), (32, 16), (16, 16), (4, 32), (1, 32), (64, 16), (32, 64))
 PRODUCT = (64, 16)
 """M and N: the smallest that wgmma has for a warpgroup."""
+TENSOR_PRODUCT = (128, 32)
+"""The same of what adds to tensor memory."""
 SMALL_FLOAT = "f8E4M3FN"
 DEPTHS = {"f16": 16, "f32": 16, "i8": 32, SMALL_FLOAT: 32}
 """Element of factors -> K."""
@@ -107,8 +109,9 @@ class Scope:
 class Program:
     """One program under way."""
 
-    def __init__(self, seed: int, *, is_wide: bool = False) -> None:
+    def __init__(self, seed: int, *, is_wide: bool = False, product: tuple[int, int] = PRODUCT) -> None:
         self.choices = random.Random(seed)
+        self.product = product
         self.statements = STATEMENTS | WIDER if is_wide else STATEMENTS
         self.lines: list[str] = []
         self.count = 0
@@ -120,7 +123,7 @@ class Program:
         self.factors = self.choices.choice(list(DEPTHS)) if is_wide else "f16"
         """What products multiply."""
         if self.has_products:
-            self.shape = PRODUCT
+            self.shape = product
         self.warps = 4 if self.has_products else self.choices.choice(WARPS)
         self.has_queue = self.choices.random() < 0.15
         self.warps = 4 if self.has_queue else self.warps
@@ -393,11 +396,11 @@ def product(program: Program) -> None:
     """A product, whose factors are loaded, carried, or computed; sums of bytes are whole numbers."""
     if not program.has_products:
         return compute(program)
-    (m, n), element = PRODUCT, program.factors
+    (m, n), element = program.product, program.factors
     k = DEPTHS[element]
     left = factor(program, Kind((m, k), element, shared=True))
     right = factor(program, Kind((k, n), element, shared=True))
-    kind = Kind(PRODUCT, "i32" if element == "i8" else "f32")
+    kind = Kind(program.product, "i32" if element == "i8" else "f32")
     total = program.bounded(program.any_of(kind))
     signs = ", ".join(f"signedness_{each} = #nv_tileaa<signedness signed>" for each in "ab")
     words = f" attributes {{{signs}}}" if element == "i8" else ""
@@ -619,7 +622,7 @@ def kinds_carried(program: Program) -> list[Kind]:
     if min(program.shape) >= 16 and program.chance(0.15):
         kinds.append(Kind(tile.shape[:1]))
     if program.has_products and program.chance(0.4):
-        kinds.append(Kind((PRODUCT[0], DEPTHS[program.factors]), program.factors, shared=True))
+        kinds.append(Kind((program.product[0], DEPTHS[program.factors]), program.factors, shared=True))
     return kinds
 
 

@@ -179,15 +179,22 @@ def _instructions(capability: int, op: Product) -> Instructions:
     """
     The instructions of the target for the elements of a product. Where B has rows along N, as loads leave them, wgmma
     takes elements of 16 bits alone, tcgen05 also of 8, and of 32 only with a swizzle that no load makes (PTX ISA,
-    "wgmma.mma_async"; "tcgen05.mma", "Major-ness").
+    "wgmma.mma_async"; "tcgen05.mma", "Major-ness"). Rows of 16 bytes have no swizzle, by which it finds them.
     """
     if can(capability, Feature.WGMMA):
         return Instructions.WGMMA if element_bits(op.a.type) == 16 else Instructions.MMA_SYNC
     kind = kind_of(op)
     if kind is None or not can(capability, kind.feature):
         return Instructions.MMA_SYNC
-    is_wide = kind.kind in ALONG_K
-    return Instructions.MMA_SYNC if is_wide and not _lies_along_k(op) else Instructions.TCGEN05
+    if _lies_along_k(op) or (kind.kind not in ALONG_K and _has_swizzle(op.b)):
+        return Instructions.TCGEN05
+    return Instructions.MMA_SYNC
+
+
+def _has_swizzle(factor: SSAValue) -> bool:
+    """Whether the rows of a factor are wide enough for one in shared memory."""
+    tile, bits = cast("TensorType[Attribute]", factor.type), element_bits(factor.type)
+    return bits is not None and widest_swizzle(tile.get_shape(), bits) > 0
 
 
 ALONG_K = (Tcgen05MMAKind.TF32, BlockScaleKind.MXF4, BlockScaleKind.MXF4NVF4)
