@@ -120,8 +120,8 @@ def measure(file: Path = RESULTS, only: str = "") -> Iterator[Facts]:
 
 def summary(rows: Iterable[Facts]) -> dict[str, dict[str, int]]:
     """
-    What made the kernels -> how many there are, from how many texts, that are read, have a verdict, and are proved; and
-    `all`.
+    What made the kernels -> how many there are, from how many texts, that are read, have a verdict, were asked for a
+    proof, and are proved; and `all`.
     """
     found: dict[str, Counter[str]] = {}
     texts: dict[str, set[str]] = {}
@@ -132,9 +132,9 @@ def summary(rows: Iterable[Facts]) -> dict[str, dict[str, int]]:
             count["kernels"] += 1
             count["read"] += row.get("read") == "yes"
             count["verdict"] += row["verdict"] in VERDICTS
-            count["safe with loops"] += row["verdict"] == "safe" and row["loops"] > 0
+            count["asked for a proof"] += "proved" in row
             count["proved"] += row.get("proved", False)
-    columns = ("read", "verdict", "safe with loops", "proved")
+    columns = ("read", "verdict", "asked for a proof", "proved")
     return {
         maker: {"kernels": count["kernels"], "texts": len(texts[maker]), **{name: count[name] for name in columns}}
         for maker, count in found.items()

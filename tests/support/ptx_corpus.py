@@ -42,6 +42,10 @@ ONE_TILE = {"M": 128, "N": 128}
 """Numbers of a persistent kernel, whose three arguments would make 729 cases."""
 
 
+ONE_OF_SEVERAL = re.compile(r"_b?f16_\d+x\d+$")
+"""What names of kernels have behind that of the text which all are made from: an element and a tile."""
+
+
 @dataclass(frozen=True)
 class Text:
     """A kernel in PTX, and what is said of its launch."""
@@ -146,8 +150,10 @@ def entries() -> list[Entry]:
     folders = map(Path, filter(None, os.environ.get(FOLDERS, "").split(":")))
     lying = [text for folder in (STORED, *folders) for text in texts_in(folder)]
     for text in lying:
-        if text.source != STORED.name or text.kernel.split(".")[0] in BY_NVCC:
-            found.append(Entry(text.kernel, text.source, text.kernel.split(".")[0], partial(replace, text)))
+        stem = text.kernel.split(".")[0]
+        if text.source != STORED.name or stem in BY_NVCC:
+            maker = "nvcc" if text.source == STORED.name else text.source
+            found.append(Entry(text.kernel, maker, ONE_OF_SEVERAL.sub("", stem), partial(replace, text)))
     met: Counter[tuple[str, str]] = Counter()
     order: list[tuple[int, Entry]] = []
     for entry in found:
