@@ -122,7 +122,7 @@ def test_a_transformation_leaves_its_module_alone(gemm: ModuleOp) -> None:
     [
         ("tileas-materialise-async", "there is no pass 'tileas-materialise-async'\n  help: did you mean tileas-mat"),
         ("tileir{pipeline-strategy=foo}", "tileir has no pipeline-strategy 'foo'; choose one of none, unspecialize"),
-        ("tileir{colour=red}", "tileir: Provided arguments"),
+        ("tileir{colour=red}", "tileir has no option 'colour'"),
         ("tileir{num-warps=many}", "tileir: Incompatible types"),
         ("tileir{", "error: -p tileir{: "),
         ("canonicalize;cse", "error: -p canonicalize;cse: "),

@@ -111,7 +111,7 @@ def test_the_report_tells_counts_states_and_decisions() -> None:
     data = check(parse(RIGHT["two slots"])).as_data()["proofs"]["k"]
     assert data["counts"] == ("n", "m")
     assert data["decisions"] == 2 * data["states"] > 20
-    assert data["directions"] == 3
+    assert data["directions"] == 1
 
 
 SQUARE = """

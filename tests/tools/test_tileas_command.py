@@ -363,8 +363,9 @@ def test_what_is_misspelt_gets_a_guess(arguments: list[str], guess: str, capsys:
 
 
 def test_every_subcommand_has_its_module():
+    others = {"tune": ["x", "--space", "num-stages=2"], "new": ["op", "x"], "try": ["x", "-p", "cse"]}
     for name in command.SUBCOMMANDS:
-        words = {"tune": ["x", "--space", "num-stages=2"], "new": ["op", "x"]}.get(name, ["x"])
+        words = others.get(name, ["x"])
         assert command.build_parser(name).parse_known_args([name, *words])[0].run is not None
 
 

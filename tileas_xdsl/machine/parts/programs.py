@@ -24,13 +24,13 @@ from xdsl.ir import Operation
 
 from tileas_xdsl.dialects.nv_tileaa.control import CancelNextProgramIdOp, GetProgramIdOp, IsValidProgramIdOp
 from tileas_xdsl.machine.arguments import ArgumentError
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.happens_before import Who
 from tileas_xdsl.machine.core.meaning import facts_of
 from tileas_xdsl.machine.core.opaque_numbers import Grid
 from tileas_xdsl.machine.core.state import Canvas, OwnPart, SharedPart
 
 if TYPE_CHECKING:
-    from tileas_xdsl.machine.core.agents import Agent
     from tileas_xdsl.machine.core.execution import Machine
 
 AXES = 3
