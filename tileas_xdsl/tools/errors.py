@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, MultipleSpansParseError, ParseError
@@ -79,6 +80,19 @@ def reporting_errors(run: Callable[[], int]) -> int:
             raise
         print(printable(explain(error)), file=sys.stderr)
         return error.status if isinstance(error, InputError) else INPUT_ERROR
+
+
+@contextmanager
+def collected(complaints: list[InputError], *, stops: bool) -> Generator[None]:
+    """What cannot be read or checked is told, and the others go on, unless it is all that there is."""
+    try:
+        yield
+    except InputError as error:
+        if stops:
+            raise
+        complaints.append(error)
+        sys.stdout.flush()
+        print(error, file=sys.stderr)
 
 
 def explain(error: BaseException) -> str:

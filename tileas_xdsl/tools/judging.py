@@ -43,7 +43,7 @@ from tileas_xdsl.tools.exercises import COURSE, REFERENCES, Conditions, Exercise
 from tileas_xdsl.tools.inputs import full_context, read_module, read_text
 from tileas_xdsl.tools.layout import panel_of
 from tileas_xdsl.tools.pass_pipelines import apply_passes, passes_named
-from tileas_xdsl.tools.trying import ORDERS, other_numbers
+from tileas_xdsl.tools.trying import ORDERS, lost_functions, other_numbers
 
 
 def pass_in(path: Path) -> ModulePass:
@@ -335,6 +335,10 @@ def _of_pass_on(step: ModulePass, path: Path, program: Path, counted: str, count
         yield Unmet(
             "pass", f"{_place_in(path, error)}{type(error).__name__}: {reason(error)}, on {name}".replace("\n", " ")
         )
+        return
+    lost = lost_functions(read_module(str(program)), module)
+    if lost:
+        yield Unmet("pass", f"{name} behind the pass: @{', @'.join(lost)} is gone")
         return
     faults = list(_of_safety(_checked(module)))[:1] or list(_of_same_numbers(program, module))[:1]
     yield from (Unmet(fault.kind, f"{name} behind the pass: {fault.line}") for fault in faults)

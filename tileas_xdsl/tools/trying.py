@@ -8,8 +8,10 @@ Each program, and each in a folder, is judged as it is and behind the passes:
                the passes copies are performed eagerly, lazily and at random
 
 A verdict holds as it says; numbers are samples. A program that the passes refuse is counted apart: it is as it was. So
-is one that is unsafe as it is, of which no numbers are asked. Exit status 0: all kept. 1: one was not. 2: the input is
-wrong, or a pass raised what is no refusal.
+is one that is unsafe as it is, of which no numbers are asked. One of which a pass leaves nothing that can be judged is
+not kept: the pass raised what is no refusal, left a module that does not verify, or took a function away.
+
+Exit status 0: all kept. 1: one was not. 2: the input is wrong; of several programs the others are judged.
 """
 
 from __future__ import annotations
@@ -19,7 +21,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
@@ -32,12 +37,13 @@ from tileas_xdsl.machine.core.deadline import TimeUpError
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.machine.running import Outcome
 from tileas_xdsl.machine.running import run as execute
+from tileas_xdsl.tools.errors import INPUT_ERROR, InputError, collected
 from tileas_xdsl.tools.inputs import full_context
-from tileas_xdsl.tools.machine_code.validation import arrays_that_differ, has_trips, made_up
-from tileas_xdsl.tools.machine_input import read_input
+from tileas_xdsl.tools.machine_code.validation import are_close, arrays_that_differ, has_trips, made_up
+from tileas_xdsl.tools.machine_input import machine_errors, read_input
 from tileas_xdsl.tools.pass_pipelines import apply_passes, passes_named
 from tileas_xdsl.tools.python.folders import programs_in
-from tileas_xdsl.tools.rendering import Source, report_lines, write_lines
+from tileas_xdsl.tools.rendering import report_lines, write_lines
 from tileas_xdsl.tools.time_limit import add_timeout
 
 KEPT, LOST = 0, 1
@@ -45,6 +51,8 @@ TRIPS = (0, 1, 3, 8)
 """What integer arguments are."""
 ORDERS = (("eager", 0), ("lazy", 0), ("random", 0), ("random", 1))
 """The orders, with a seed each, under which a program leaves the numbers that it left before."""
+NUMBERS = (bool, int, float, np.ndarray, np.generic)
+"""What a function returns that can be compared."""
 WORST_FIRST = (Verdict.VIOLATION, Verdict.UNDECIDED, Verdict.SAFE)
 
 
@@ -55,18 +63,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    passes, tried = passes_named(arguments.passes), list[Tried]()
-    for file in programs_in(arguments.files):
-        given = read_input(file)
-        found = tried_on(given.module, passes, arguments.timeout)
-        tried.append(found)
-        print(f"{file}: {found.line}")
-        if found.is_unsafe and found.behind is not None:
-            write_lines(report_lines(found.behind, Source(file, given.source.text)))
-        sys.stdout.flush()
+    passes, files = passes_named(arguments.passes), programs_in(arguments.files)
+    tried, complaints = list[Tried](), list[InputError]()
+    for file in files:
+        with collected(complaints, stops=len(files) == 1):
+            tried.append(_told(file, passes, arguments.timeout))
     lost = sum(each.is_lost for each in tried)
     print(f"{len(tried) - lost} of {len(tried)} programs are kept")
-    return LOST if lost else KEPT
+    if lost:
+        return LOST
+    return INPUT_ERROR if complaints else KEPT
+
+
+def _told(file: str, passes: Sequence[ModulePass], timeout: float | None) -> Tried:
+    """Try one program, and print what became of it. Raises `InputError` where it cannot be judged as it is."""
+    given = read_input(file)
+    with machine_errors(given.source):
+        found = tried_on(given.module, passes, timeout)
+    print(f"{file}: {found.line}")
+    if found.is_unsafe and found.behind is not None:
+        write_lines(report_lines(found.behind, given.source))
+    sys.stdout.flush()
+    return found
 
 
 @dataclass
@@ -75,8 +93,11 @@ class Tried:
 
     before: Report
     behind: Report | None = None
-    """None where the passes refuse the program."""
+    """None where there is none."""
     refusal: str = ""
+    """Why the passes leave the program as it is."""
+    failure: str = ""
+    """Why there is nothing to be judged behind them."""
     compared: list[int] = field(default_factory=list[int])
     """The trip counts at which the numbers are the same."""
     difference: str = ""
@@ -90,7 +111,7 @@ class Tried:
 
     @property
     def is_lost(self) -> bool:
-        return self._is_worse or bool(self.difference)
+        return self._is_worse or bool(self.difference or self.failure)
 
     @property
     def _is_worse(self) -> bool:
@@ -100,6 +121,8 @@ class Tried:
     def line(self) -> str:
         """One line about it: the verdict, or what became of it, and the numbers."""
         before = self.before.verdict_line
+        if self.failure:
+            return f"{before}; {self.failure}"
         if self.behind is None:
             return f"refused: {self.refusal}"
         became = before if self.behind.verdict_line == before else f"{before} -> {self.behind.verdict_line}"
@@ -122,18 +145,26 @@ def tried_on(module: ModuleOp, passes: Sequence[ModulePass], timeout: float | No
     A program as it is and behind `passes`, which run on a copy; `timeout` are the seconds of processor time for each
     check and run.
 
-    Raises `InputError` where a pass leaves a module that does not verify.
+    Raises what `check` raises of the program as it is.
     """
-    changed = module.clone()
-    found = Tried(check(module, judge_waits=False, timeout=timeout))
+    found, changed = Tried(check(module, judge_waits=False, timeout=timeout)), module.clone()
     try:
         with recorded_diagnostics():
             apply_passes(passes, changed, full_context())
+        lost = lost_functions(module, changed)
+        if lost:
+            found.failure = f"the passes take @{', @'.join(lost)} away"
+            return found
+        found.behind = check(changed, judge_waits=False, timeout=timeout)
     except PassFailedException as error:
         found.refusal = str(error).splitlines()[0]
-        return found
-    found.behind = check(changed, judge_waits=False, timeout=timeout)
-    if Verdict.VIOLATION not in (found.before.verdict, found.behind.verdict):
+    except (ArgumentError, UndecidedError, UnsupportedError) as error:
+        found.failure = f"behind the passes it has no verdict: {error}"
+    except InputError as error:
+        found.failure = f"the passes leave what does not verify: {error.messages[0].splitlines()[0]}"
+    except Exception as error:  # of somebody's pass
+        found.failure = f"the passes raise {type(error).__name__}: {error}"
+    if found.behind is not None and Verdict.VIOLATION not in (found.before.verdict, found.behind.verdict):
         try:
             _compare(module, changed, found, timeout)
         except (ArgumentError, TimeUpError, UndecidedError, UnsupportedError) as error:
@@ -141,8 +172,14 @@ def tried_on(module: ModuleOp, passes: Sequence[ModulePass], timeout: float | No
     return found
 
 
+def lost_functions(before: ModuleOp, behind: ModuleOp) -> list[str]:
+    """The functions that can be called from outside before the passes only."""
+    kept = public_functions(behind)
+    return [name for name in public_functions(before) if name not in kept]
+
+
 def _compare(before: ModuleOp, behind: ModuleOp, found: Tried, timeout: float | None) -> None:
-    """Compare what all functions leave, until they differ."""
+    """Compare what all functions leave, until they differ. Raises what `other_numbers` raises."""
     trips = TRIPS if any(has_trips(find_function(before, name)[1]) for name in public_functions(before)) else TRIPS[:1]
     for count in trips:
         for name in public_functions(before):
@@ -156,19 +193,44 @@ def other_numbers(
     before: ModuleOp, behind: ModuleOp, name: str, trips: int, timeout: float | None = None
 ) -> Iterator[str]:
     """
-    For each order in which function `name` of `behind` leaves other numbers in its arrays than that of `before`, with
-    `trips` for each integer argument: what differs.
+    What is wrong with function `name` of `behind`, with `trips` for each integer argument, for each order: a mistake, a
+    run without an end, or other results and arrays than those of `before`.
 
-    Raises `ArgumentError`, `UnsupportedError` and `UndecidedError` where it has no numbers here, `TimeUpError`.
+    Raises `ArgumentError`, `UnsupportedError` and `UndecidedError` where `before` has no numbers here, `TimeUpError`
+    where a run takes too long.
     """
     given = made_up(find_function(before, name)[1], trips)
 
     def left(module: ModuleOp, order: str, seed: int) -> Outcome:
         own = {key: copy(value) for key, value in given.items()}
-        return execute(module, name, own, order=order, seed=seed, timeout=timeout)
+        outcome = execute(module, name, own, order=order, seed=seed, timeout=timeout)
+        if outcome.out_of_time is not None:
+            raise outcome.out_of_time
+        return outcome
 
     expected = left(before, "eager", 0)
+    if expected.violations or not expected.finished:
+        raise ArgumentError(f"@{name} makes a mistake as it is, with {trips} for each integer argument")
     for order, seed in ORDERS:
-        arrays = list(arrays_that_differ(expected, left(behind, order, seed)))
-        if arrays:
-            yield f"other numbers in {', '.join(arrays)}: trip count {trips}, order {order}"
+        wrong = _wrong(expected, left(behind, order, seed))
+        if wrong:
+            yield f"{wrong}: trip count {trips}, order {order}"
+
+
+def _wrong(expected: Outcome, computed: Outcome) -> str:
+    """What a run has done that the expected one has not; empty where it is all the same."""
+    if computed.violations:
+        return f"a mistake, {computed.violations[0].headline}"
+    if not computed.finished:
+        return "a run without an end"
+    arrays = list(arrays_that_differ(expected, computed))
+    results = [f"result {place}" for place, pair in enumerate(_results(expected, computed)) if not are_close(*pair)]
+    return f"other numbers in {', '.join([*arrays, *results])}" if arrays or results else ""
+
+
+def _results(expected: Outcome, computed: Outcome) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """What both return that are numbers, one by one."""
+    for pair in zip(expected.results, computed.results, strict=False):
+        numbers = [np.asarray(each) for each in pair if isinstance(each, NUMBERS)]
+        if len(numbers) == 2:
+            yield numbers[0], numbers[1]

@@ -55,8 +55,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -67,7 +66,7 @@ from tileas_xdsl.checker.verdict.report import GRAVEST, Report, Verdict
 from tileas_xdsl.checker.verdict.tile_ir import judge_tile_ir
 from tileas_xdsl.machine.core.deadline import INTERRUPTION, ended_by_interrupt
 from tileas_xdsl.tools.check.forms import Forms, Shown, lines_in_short
-from tileas_xdsl.tools.errors import INTERRUPTED, InputError
+from tileas_xdsl.tools.errors import INTERRUPTED, InputError, collected
 from tileas_xdsl.tools.machine_input import (
     Input,
     add_capture,
@@ -178,7 +177,7 @@ def _check(files: Sequence[str], arguments: argparse.Namespace) -> int:
     complaints: list[InputError] = []
     with ended_by_interrupt() as interruption:
         for file in files:
-            with _collected(complaints, stops=len(files) == 1):
+            with collected(complaints, stops=len(files) == 1):
                 given = read_kernels(
                     file, arguments.dump_stage, allow_unregistered=bool(arguments.assume_pure), arguments=arguments
                 )
@@ -186,7 +185,7 @@ def _check(files: Sequence[str], arguments: argparse.Namespace) -> int:
                 for each in given:
                     if interruption.wanted:
                         break
-                    with _collected(complaints, stops=len(given) == len(files) == 1):
+                    with collected(complaints, stops=len(given) == len(files) == 1):
                         report = _report(each, asked)
                         earlier = forms.earlier(report, each.title)
                         if earlier is None:
@@ -230,30 +229,18 @@ def _print(report: Report, given: Input, earlier: Shown | None, *, is_one: bool,
 
 
 def _where_to_go_on(report: Report, given: Input) -> list[Line]:
-    """The commands that tell more about the first mistake, and draw it."""
+    """The commands that tell more about the first mistake, and draw it if no more has to be said than the file."""
+    commands = [f"tileas explain-error {report.mistakes[0].first.cause.code}"]
     file = given.source.name if given.origin is None else f"{given.origin.path}:{report.functions[0]}"
     target = "" if given.origin is None or given.origin.target == DEFAULT else f" --target {given.origin.target}"
-    commands = [f"tileas explain-error {report.mistakes[0].first.cause.code}"]
-    if not file.startswith("<"):
+    is_launched = given.origin is not None and given.origin.call is None
+    if is_launched or file.endswith((".mlir", ".ttgir")):
         commands.append(f"tileas timeline {file}{target} --view slots -o slots.html")
     return [[("  more: ", FAINT), (command, "")] for command in commands]
 
 
 def _title_of(given: Input) -> dict[str, str]:
     return {} if given.title is None else {"kernel": given.title}
-
-
-@contextmanager
-def _collected(complaints: list[InputError], *, stops: bool) -> Generator[None]:
-    """What cannot be read or checked is told, and the others go on, unless it is all that there is."""
-    try:
-        yield
-    except InputError as error:
-        if stops:
-            raise
-        complaints.append(error)
-        sys.stdout.flush()
-        print(error, file=sys.stderr)
 
 
 def _status(verdicts: Sequence[Verdict], complaints: Sequence[InputError]) -> int:

@@ -244,14 +244,19 @@ def differences(expected: Outcome, computed: Outcome, close: float | None = None
 def arrays_that_differ(expected: Outcome, computed: Outcome, close: float | None = None) -> Iterator[str]:
     """The arrays in which two runs leave numbers that are not so `close`; none where the second was not finished."""
     for name, array in expected.arrays.items() if computed.finished else ():
-        within = close if close is not None else max(CLOSE, 4 * _epsilon(array.dtype))
-        ours, theirs = (each.astype(np.float64) for each in (array, computed.arrays[name]))
-        if not np.allclose(theirs, ours, rtol=within, atol=within, equal_nan=True):
+        if not are_close(array, computed.arrays[name], close):
             yield name
 
 
+def are_close(expected: np.ndarray[Any, Any], computed: np.ndarray[Any, Any], close: float | None = None) -> bool:
+    """Whether all numbers are so `close`; by default as far as the element type tells them apart."""
+    within = close if close is not None else max(CLOSE, 4 * _epsilon(expected.dtype))
+    ours, theirs = (each.astype(np.float64) for each in (expected, computed))
+    return ours.shape == theirs.shape and np.allclose(theirs, ours, rtol=within, atol=within, equal_nan=True)
+
+
 def _epsilon(kind: np.dtype[Any]) -> float:
-    """The distance of 1 to the next number of `kind`; 0 for integers."""
+    """The distance of 1 to the next number of `kind`; 0 for integers and truth values."""
     import ml_dtypes
 
-    return 0.0 if np.issubdtype(kind, np.integer) else float(cast("Any", ml_dtypes.finfo(kind)).eps)
+    return 0.0 if kind == np.bool_ or np.issubdtype(kind, np.integer) else float(cast("Any", ml_dtypes.finfo(kind)).eps)
