@@ -168,3 +168,57 @@ def test_without_edits_the_kernel_is_compiled_once(check: Check, monkeypatch: py
 def test_who_asks_for_the_source_of_the_file_later_gets_the_file(check: Check) -> None:
     check(launches(3))
     assert linecache.getline("k.py", 19).strip() == "async_copy.wait_group(PENDING)"
+
+
+# From Python ----------------------------------------------------------------------------------------------------------
+
+READER = """
+
+@gluon.jit
+def first_of(tiles, k, layout: gl.constexpr, PENDING: gl.constexpr):
+    async_copy.wait_group(PENDING)
+    return tiles.index(k).load(layout)
+
+"""
+"""A kernel that another one calls."""
+TYPES = {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"}
+
+
+def defined(text: str, file: str) -> Any:
+    """The kernel `doubled` of a program that is read as if `file` held it, as a cell of a notebook is."""
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    names: dict[str, Any] = {"__name__": "cell"}
+    exec(compile(text, file, "exec"), names)
+    return names["doubled"]
+
+
+def kernels_only(text: str) -> str:
+    return text.replace("import pytest\nimport torch\n", "").partition("@pytest.mark")[0]
+
+
+@needs_triton
+@pytest.mark.parametrize("calls_another", [False, True])
+def test_a_kernel_that_python_hands_over_gets_its_edit(calls_another: bool) -> None:
+    import tileas_xdsl.triton as tx
+
+    text = kernels_only(COPIES.read_text())
+    if calls_another:
+        text = text.replace("        async_copy.wait_group(PENDING)\n", "").replace("\n\n@gluon", READER + "\n@gluon")
+        text = text.replace("tiles.index(k % STAGES).load(layout)", "first_of(tiles, k % STAGES, layout, PENDING)")
+    given: Any = {"signature": TYPES, "constexprs": {"STAGES": 4, "PENDING": 3}, "target": "sm_80"}
+    kernel = defined(text, "<cell 7>")
+    report = tx.check(kernel, **given)
+    (edit,) = [line for line in report.text.splitlines() if line.startswith("  edit: ")]
+    assert edit == "  edit: with it in <cell 7> the program is safe for every trip count"
+    found = report.report.edit
+    assert found is not None
+    assert (found.before[0].strip(), found.after[0].strip()) == (
+        "async_copy.wait_group(PENDING)",
+        "async_copy.wait_group(PENDING - 1)",
+    )
+    assert tx.check(defined(text.replace(found.before[0], found.after[0]), "<cell 8>"), **given).safe
+    assert tx.check(kernel, edit=False, **given).report.edit is None
+
+    rows = tx.tensor("fp32", 9, 512)
+    with pytest.raises(tx.NotSafeError, match="edit: with it in <cell 7>"), tx.checking("sm_80"):
+        kernel[(1,)](rows, rows, 9, STAGES=4, PENDING=3)

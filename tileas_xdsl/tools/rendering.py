@@ -13,6 +13,7 @@ A line is a list of pieces, each with the style that a terminal gives it; a pipe
 
 from __future__ import annotations
 
+import linecache
 import re
 import sys
 from collections.abc import Iterable, Sequence
@@ -62,11 +63,11 @@ class Source:
 
 @cache
 def _lines_of(name: str) -> list[str]:
-    """The lines of another file that the input was made from; none where it cannot be read."""
+    """The lines of another file that the input was made from, or of a cell of a notebook; none if not known."""
     try:
         return Path(name).read_text(encoding="utf-8").split("\n")
     except (OSError, ValueError):
-        return []
+        return [line.rstrip("\n") for line in linecache.getlines(name)]
 
 
 # Violations -----------------------------------------------------------------------------------------------------------

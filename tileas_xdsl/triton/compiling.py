@@ -62,7 +62,7 @@ def target_named(name: str) -> Any:
 
 def place_of_kernel(function: Any) -> str:
     """`kernel.py:12` of the Python function of a kernel."""
-    return f"{_from_here(file_of_kernel(function))}:{function.fn.__code__.co_firstlineno}"
+    return f"{path_from_here(file_of_kernel(function))}:{function.fn.__code__.co_firstlineno}"
 
 
 def file_of_kernel(function: Any) -> str:
@@ -164,7 +164,7 @@ def _with_short_names(text: str) -> str:
     return text.replace(f'loc("{os.getcwd()}{os.sep}', 'loc("')
 
 
-def _from_here(path: str) -> str:
+def path_from_here(path: str) -> str:
     """`path` from the working directory, if it lies there."""
     here = os.getcwd() + os.sep
     return path.removeprefix(here)

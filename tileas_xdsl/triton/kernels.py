@@ -15,6 +15,7 @@ from tileas_xdsl.diagnostics import did_you_mean
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.python import DEFAULT
 from tileas_xdsl.triton.compiling import compiled, need_triton, place_of_kernel, target_named
+from tileas_xdsl.triton.edited_kernel import Form, edit_of_form
 from tileas_xdsl.triton.host.driver import driver_for
 from tileas_xdsl.triton.host.launching import function_of, source_of
 from tileas_xdsl.triton.kernel_report import KernelReport, report_on, with_stated
@@ -33,6 +34,7 @@ def check(
     constexprs: Mapping[str, Any] | None = None,
     target: str = DEFAULT,
     level: Literal["ttgir", "ptx"] = "ttgir",
+    edit: bool = True,
     **options: Any,
 ) -> KernelReport:
     """
@@ -42,7 +44,8 @@ def check(
     out of it. `options` are those of `checker.verdict.checking.check` (`args={"n": 8}` fixes scalar arguments to
     numbers, `assume=["K >= 1"]` leaves out calls, `timeout` and `steps` end the check), and those of Triton:
     `num_warps=8`, `num_stages=2`. Preconditions may stand in the kernel, too: `# tileas: assume K >= 1`. With
-    `level="ptx"` the PTX that Triton makes of it is checked as well.
+    `level="ptx"` the PTX that Triton makes of it is checked as well. The report on a kernel with one mistake shows the
+    edit that repairs it, if one is found; the search takes about as long as the check, and `edit=False` leaves it out.
 
     Raises `InputError` where Triton is not there, does not know an argument or an option, or does not compile the
     kernel, and for what has no meaning here: it names the op and its Python line.
@@ -60,6 +63,8 @@ def check(
     made = compiled(function, source, device, target, options, ptx=level == "ptx")
     asked = with_stated(asked, function)
     report = report_on(function.__name__, target, made.ttgir, asked)
+    if edit:
+        report.report.edit = edit_of_form(Form(function, source, device, target, options), report.report, asked)
     return report if made.ptx is None else with_ptx(report, made, asked, parameter_names(given, CONSTANT))
 
 

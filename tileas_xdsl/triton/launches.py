@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, Unpack
 
 from tileas_xdsl.checker.verdict.checking import CheckOptions
-from tileas_xdsl.triton.compiling import target_named, text_of_stages
+from tileas_xdsl.triton.compiling import target_named
+from tileas_xdsl.triton.edited_kernel import Form, edit_of_form
 from tileas_xdsl.triton.host.launching import Launch, caught
 from tileas_xdsl.triton.kernel_report import KernelReport, report_on, with_stated
 
@@ -30,16 +31,23 @@ class Launches:
 
     target: str
     asked: CheckOptions
+    edit: bool = True
+    """Whether the edit is looked for that repairs a kernel."""
     reports: list[KernelReport] = field(default_factory=list[KernelReport])
     _known: set[str] = field(default_factory=set[str])
 
     def check(self, launch: Launch, device: Any) -> None:
         """Compile a launch and check it, unless its text is known. Raises `InputError` for what is refused."""
-        text = text_of_stages(launch.function, launch.source, device, self.target, launch.options)
+        form = Form(launch.function, launch.source, device, self.target, launch.options)
+        text = form.ttgir
         if text in self._known:
             return
         self._known.add(text)
-        self.reports.append(report_on(launch.name, self.target, text, with_stated(self.asked, launch.function)))
+        asked = with_stated(self.asked, launch.function)
+        found = report_on(launch.name, self.target, text, asked)
+        if self.edit:
+            found.report.edit = edit_of_form(form, found.report, asked)
+        self.reports.append(found)
 
     @property
     def safe(self) -> bool:
@@ -51,16 +59,17 @@ class Launches:
 
 
 @contextmanager
-def checking(target: str, **asked: Unpack[CheckOptions]) -> Generator[Launches]:
+def checking(target: str, *, edit: bool = True, **asked: Unpack[CheckOptions]) -> Generator[Launches]:
     """
     Inside, launches of Triton's kernels are checked for `target` and not made; nothing is computed.
 
     At the end raises `NotSafeError`, an `AssertionError`, with the reports of those that are not safe, and where
-    nothing was launched. The options of each check are those of `checker.verdict.checking.check`; preconditions may
-    stand in a kernel as well: `# tileas: assume K >= 1`. Raises `InputError` for what is refused.
+    nothing was launched. A report shows the edit that repairs its kernel, if one is found; `edit=False` leaves out the
+    search. The options of each check are those of `checker.verdict.checking.check`; preconditions may stand in a kernel
+    as well: `# tileas: assume K >= 1`. Raises `InputError` for what is refused.
     """
     device = target_named(target)
-    launches = Launches(target, asked)
+    launches = Launches(target, asked, edit)
     with caught(device, target, lambda launch: launches.check(launch, device)):
         yield launches
     if not launches.reports:
@@ -74,7 +83,9 @@ def _launch(kernel: Any, grid: Any = (1,), args: Sequence[Any] = (), **options: 
     kernel[grid](*args, **options)
 
 
-def checked(*targets: str, **asked: Unpack[CheckOptions]) -> Callable[[Callable[..., Any]], Callable[..., None]]:
+def checked(
+    *targets: str, edit: bool = True, **asked: Unpack[CheckOptions]
+) -> Callable[[Callable[..., Any]], Callable[..., None]]:
     """
     A decorator for tests: the test gets `launch(kernel, grid=, args=, **options)`, and is called once for each target.
 
@@ -94,7 +105,7 @@ def checked(*targets: str, **asked: Unpack[CheckOptions]) -> Callable[[Callable[
             wrong: list[str] = []
             for target in targets:
                 try:
-                    with checking(target, **asked):
+                    with checking(target, edit=edit, **asked):
                         test(*args, **fixtures, launch=_launch)
                 except NotSafeError as error:
                     wrong.append(str(error))
