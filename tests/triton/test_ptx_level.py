@@ -39,6 +39,10 @@ def test_a_mistake_is_found_at_both_levels_at_one_python_line():
     assert [str(each.kind) for each in found] == ["missing-fence", "missing-fence"]
     assert found[0].parties[0].place == found[1].parties[0].place
     assert report.violations == [*report.report.findings, *report.below.findings]
+    # Each text gets an edit, and that of PTX is a line of PTX.
+    assert report.below.edit is not None
+    assert report.below.edit.after[0].strip() == "fence.proxy.async.shared::cta;"
+    assert tx.check(RING, constexprs={"MISTAKE": 1}, edit=False, **FENCED).below.edit is None  # pyright: ignore
 
 
 def test_a_bound_counts_tiles_unless_it_is_given():

@@ -18,7 +18,7 @@ import argparse
 import json
 import math
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -138,6 +138,8 @@ class Input:
     """The Tile IR that it was made of, where it is a kernel in cuTile Python."""
     origin: PythonFile | None = None
     """The Python file that it was compiled from."""
+    read_again: Callable[[str], ModuleOp] | None = None
+    """What another text of PTX is with the same launch. Raises `InputError`."""
 
 
 def read_input(
@@ -184,10 +186,17 @@ def read_kernels(
     name = "<stdin>" if path == STDIN else path
     text = read_text(path)
     if arguments is not None and is_ptx(path, text):
-        module = _kernels_in_ptx(text, path, options_of(arguments), arguments)
+        options = options_of(arguments)
+        module = _kernels_in_ptx(text, path, options, arguments)
         function = public_functions(module)[0] if arguments.function else None
         title = f"@{', @'.join(public_functions(module))} in PTX" if arguments.level == "ptx" else None
-        return [Input(module, Source(name, text), function, title, preconditions=stated_in(text))]
+        quiet = replace(options, remarks=False)
+
+        def read_again(text: str) -> ModuleOp:
+            return _kernels_in_ptx(text, path, quiet, arguments)
+
+        source = Source(name, text)
+        return [Input(module, source, function, title, preconditions=stated_in(text), read_again=read_again)]
     if arguments is not None and (multiples := options_of(arguments).tiles):
         raise InputError([f"{name}: error: --arg {next(iter(multiples))}: only of PTX multiples are read"])
     if is_dump(text):

@@ -65,7 +65,7 @@ def check(
     report = report_on(function.__name__, target, made.ttgir, asked)
     if edit:
         report.report.edit = edit_of_form(Form(function, source, device, target, options), report.report, asked)
-    return report if made.ptx is None else with_ptx(report, made, asked, parameter_names(given, CONSTANT))
+    return report if made.ptx is None else with_ptx(report, made, asked, parameter_names(given, CONSTANT), edit=edit)
 
 
 def arguments_of(

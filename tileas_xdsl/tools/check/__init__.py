@@ -7,9 +7,10 @@ does not know. 3: undecided; the report says why and on account of which op.
 
 One mistake often shows in several ways. The report shows the violation that explains most, and a line for each other
 one; `--all` shows all of them in full. A Python file may launch a kernel in several forms: the first one that has a
-mistake shows it in full. One edit may repair the only mistake of a program in IR, or of a Python file in Gluon: a wait,
-a count, a parity, an arrival, a fence. The report shows one that was tried, and for which trip counts the program is
-safe with it; every kernel that a Python file launches is. `--no-edit` does not look for it.
+mistake shows it in full. One edit may repair the only mistake of a program in IR or PTX, or of a Python file in Gluon:
+a wait, a count, a parity, an arrival, a fence. The report shows an edit that was tried, and for which trip counts the
+program is safe with it; all kernels that a Python file launches are safe with it, too. `--no-edit` leaves out the
+search.
 
 Without `--trip-counts` 0 to 8 are tried, or up to 2 S + 2 where a ring has S > 3 slots, and then every trip count is
 proved. Where S > 126 these would be more than 256: then 0 to 8 are tried, and nothing is proved of larger ones. What is
@@ -289,9 +290,10 @@ def _report(given: Input, asked: _Asked) -> Report:
 
 
 def _edit(given: Input, report: Report, asked: _Asked, forms: Sequence[Input]) -> SourceEdit | None:
-    """What repairs the only mistake of a program in IR, or of a Python file with its `forms`; None if not asked for."""
+    """What repairs the only mistake of a program, or of a Python file with its `forms`; None if not asked for."""
     if not report.findings or asked.arguments.no_edit or INTERRUPTION.wanted:
         return None
+    from tileas_xdsl.tools.check.edited_ptx import edit_of_ptx
     from tileas_xdsl.tools.check.edited_python import edit_of_python
     from tileas_xdsl.tools.check.edited_source import edit_of_source
 
@@ -305,6 +307,8 @@ def _edit(given: Input, report: Report, asked: _Asked, forms: Sequence[Input]) -
             tell("looking for the edit that repairs it")
         if given.origin is not None:
             return edit_of_python(given, report, forms, check_for, asked.fixed)
+        if given.read_again is not None:
+            return edit_of_ptx(given.source, report, given.read_again, check_for(given), asked.fixed)
         return edit_of_source(given, report, check_for(given), asked.fixed)
 
 

@@ -95,7 +95,7 @@ def _attempts(source: KernelSource, report: Report) -> Iterator[Attempt]:
     about = [line for op in ops if (line := _line(source.path, op))]
     holds = source.holds_for_others
     for lines in islice(edits(source.text, first.violation, parties, about), MOST_EDITS):
-        edited = _with_lines(source.text, lines)
+        edited = with_lines(source.text, lines)
         module = _compiled(source.compiled, edited)
         yield Attempt(module, lambda lines=lines, edited=edited: lines if holds(edited) else None)
 
@@ -137,7 +137,7 @@ def _nothing_said() -> Generator[None]:
         os.close(own)
 
 
-def _with_lines(text: str, lines: Lines) -> str:
+def with_lines(text: str, lines: Lines) -> str:
     """`text`, in which these lines stand."""
     line, before, after = lines
     old = text.split("\n")

@@ -4,8 +4,8 @@ An edit as lines of the file that was read: what stands there, and what is to st
     before    nvvm.cp.async.wait.group 2
     after     nvvm.cp.async.wait.group 1
 
-What is written is read again, and has to be the program that was checked: else there is no edit to show. Programs that
-were made from PTX have no lines of IR; for Python see `edited_python`.
+What is written is read again, and has to be the program that was checked: else there is no edit to show. For PTX see
+`edited_ptx`, for Python `edited_python`.
 """
 
 from __future__ import annotations
