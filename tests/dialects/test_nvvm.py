@@ -24,6 +24,7 @@ from tileas_xdsl.dialects.nvvm import (
     attributes,
     barrier,
     bulk,
+    cluster_launch,
     cp_async,
     fence,
     mbarrier,
@@ -40,7 +41,7 @@ from tileas_xdsl.dialects.upstream import address_space, pointer_type
 
 ARGUMENTS = (
     "%p: !llvm.ptr, %g: !llvm.ptr<1>, %s: !llvm.ptr<3>, %m: !llvm.ptr<3>, %d: !llvm.ptr<7>, %t: !llvm.ptr<6>, "
-    "%i: i32, %j: i32, %k: i32, %l: i64, %h: i16, %b: i1, %c: !llvm.ptr<4>, %o: !llvm.ptr<5>, %f: f32, "
+    "%i: i32, %j: i32, %k: i32, %l: i64, %h: i16, %b: i1, %c: !llvm.ptr<4>, %o: !llvm.ptr<5>, %f: f32, %wide: i128, "
     + nvvm_matrix_lines.ARGUMENTS
 )
 """The values that the lines below use: pointers into each address space, integers, a predicate and a float."""
@@ -136,6 +137,13 @@ nvvm.cp.async.bulk.wait_group 0 {{read}}
 nvvm.cp.async.bulk.wait_group 2 {{a, read, zz = 1 : i32}}
 """
 
+CLUSTER_LAUNCH_LINES = """
+nvvm.clusterlaunchcontrol.try.cancel %s, %m
+nvvm.clusterlaunchcontrol.try.cancel multicast, %s, %m
+%0 = nvvm.clusterlaunchcontrol.query.cancel query = is_canceled, %wide : i1
+%0 = nvvm.clusterlaunchcontrol.query.cancel query = get_first_cta_id_z, %wide : i32
+"""
+
 WGMMA_LINES = """
 nvvm.wgmma.fence.aligned
 nvvm.wgmma.commit.group.sync.aligned
@@ -223,6 +231,7 @@ TABLE = OpTable(
             MBARRIER_LINES,
             CP_ASYNC_LINES,
             BULK_LINES,
+            CLUSTER_LAUNCH_LINES,
             WGMMA_LINES,
             nvvm_matrix_lines.LINES,
             WARP_MATRIX_LINES,
@@ -282,6 +291,7 @@ def test_a_range_in_the_generic_form(written: str) -> None:
 PURE = {
     *(op for op in registers.REGISTER_OPS if issubclass(op, registers.SpecialRegisterOp | registers.RangedRegisterOp)),
     barrier.MapaOp,
+    cluster_launch.ClusterLaunchControlQueryCancelOp,
     tcgen05.Tcgen05MmaSmemDescOp,
 }
 

@@ -17,6 +17,7 @@ REGISTERS = """
   .reg .b16 %h<16>;
   .reg .b32 %r<64>;
   .reg .b64 %d<64>;
+  .reg .b128 %q<2>;
   .reg .f32 %f<16>;"""
 
 

@@ -134,6 +134,7 @@ def test_what_computes_64_bits_gives_the_numbers_of_the_manual(instructions: str
 
 
 UNKNOWN = (
+    "mov.b128 %q1, {%d1, %d2}; clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %r1, %q1;",
     "popc.b32 %r1, %r2;",
     "add.sat.s32 %r1, %r2, %r3;",
     "bfe.u32 %r1, %r2, %r3, 4;",
@@ -231,6 +232,14 @@ ACTING: dict[str, list[str]] = {
     "fence.acq_rel.gpu;": ["nvvm.memory.barrier"],
     "fence.sc.cta;": ["nvvm.memory.barrier"],
     "membar.gl;": ["nvvm.memory.barrier"],
+    "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [s+16], [s];": [
+        "nvvm.clusterlaunchcontrol.try.cancel"
+    ],
+    "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p1, %q1; @%p1 bar.warp.sync -1;": [
+        "nvvm.clusterlaunchcontrol.query.cancel",
+        "cf.cond_br",
+        "nvvm.bar.warp.sync",
+    ],
     "elect.sync %r1|%p1, -1; @%p1 bar.warp.sync -1;": ["nvvm.elect.sync", "cf.cond_br", "nvvm.bar.warp.sync"],
     "mov.b32 %r2, -1; elect.sync _|%p1, %r2; @%p1 bar.warp.sync -1;": [
         "nvvm.elect.sync",
@@ -335,7 +344,11 @@ def test_each_row_of_the_table_has_a_sample():
     """So a row cannot come in without a test of what it becomes."""
     met = set()
     for text in (*COMPUTED, *WIDE, *UNKNOWN, *ACTING, "ld.param.u32 %r1, [n];"):
-        body = parse(text_of(f".reg .pred %p<16>; .reg .b32 %r<64>; .reg .b64 %d<64>; {text}")).kernels[0].body
+        body = (
+            parse(text_of(f".reg .pred %p<16>; .reg .b32 %r<64>; .reg .b64 %d<64>; .reg .b128 %q<2>; {text}"))
+            .kernels[0]
+            .body
+        )
         for item in body:
             assert isinstance(item, Instruction)
             count = len(operands_of(item))
@@ -347,9 +360,16 @@ PLUMBING = ("cf.cond_br", "llvm.addrspacecast", "llvm.extractvalue", "llvm.extra
 """Ops that lead to the others, and from them."""
 
 
+REGISTERS = ".reg .pred %p<16>; .reg .b32 %r<64>; .reg .b64 %d<64>; .reg .b128 %q<2>;"
+
+
 def rows_of(text: str) -> list[Row]:
     """The rows of the instructions in a text."""
-    body = parse(text_of(f".reg .pred %p<16>; .reg .b32 %r<64>; .reg .b64 %d<64>; {text}")).kernels[0].body
+    body = (
+        parse(text_of(f".reg .pred %p<16>; .reg .b32 %r<64>; .reg .b64 %d<64>; .reg .b128 %q<2>; {text}"))
+        .kernels[0]
+        .body
+    )
     instructions = [item for item in body if isinstance(item, Instruction)]
     fitting = [(TABLE.of(item.words), len(operands_of(item))) for item in instructions]
     return [next(row for row in rows if row.takes(count)) for rows, count in fitting if rows]

@@ -233,6 +233,22 @@ class GridDepActionAttr(EnumAttribute[GridDepAction], SpacedOpaqueSyntaxAttribut
     name = "nvvm.grid_dep_action"
 
 
+class CancelQuery(StrEnum):
+    """What is asked of the answer to a request for the work of another cluster."""
+
+    IS_CANCELED = "is_canceled"
+    GET_FIRST_CTA_ID_X = "get_first_cta_id_x"
+    GET_FIRST_CTA_ID_Y = "get_first_cta_id_y"
+    GET_FIRST_CTA_ID_Z = "get_first_cta_id_z"
+
+
+@irdl_attr_definition
+class CancelQueryAttr(EnumAttribute[CancelQuery], SpacedOpaqueSyntaxAttribute):
+    """`#nvvm<cluster_launch_control_query_type is_canceled>`"""
+
+    name = "nvvm.cluster_launch_control_query_type"
+
+
 class ShflKind(StrEnum):
     """How a shuffle picks the lane that it reads from."""
 

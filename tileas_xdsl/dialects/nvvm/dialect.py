@@ -7,6 +7,7 @@ from xdsl.ir import Dialect
 from tileas_xdsl.dialects.nvvm.attributes import (
     BarrierReductionAttr,
     CacheEvictionPriorityAttr,
+    CancelQueryAttr,
     CTAGroupAttr,
     GridDepActionAttr,
     LoadCacheModifierAttr,
@@ -24,6 +25,7 @@ from tileas_xdsl.dialects.nvvm.attributes import (
 )
 from tileas_xdsl.dialects.nvvm.barrier import BARRIER_OPS
 from tileas_xdsl.dialects.nvvm.bulk import BULK_OPS
+from tileas_xdsl.dialects.nvvm.cluster_launch import CLUSTER_LAUNCH_OPS
 from tileas_xdsl.dialects.nvvm.cp_async import CP_ASYNC_OPS
 from tileas_xdsl.dialects.nvvm.fence import FENCE_OPS
 from tileas_xdsl.dialects.nvvm.matrix_attributes import MATRIX_ATTRIBUTES
@@ -46,6 +48,7 @@ NVVM = Dialect(
         *TCGEN05_OPS,
         *TCGEN05_MMA_OPS,
         *BARRIER_OPS,
+        *CLUSTER_LAUNCH_OPS,
         *FENCE_OPS,
         *REGISTER_OPS,
         *THREAD_OPS,
@@ -53,6 +56,7 @@ NVVM = Dialect(
     [
         BarrierReductionAttr,
         CacheEvictionPriorityAttr,
+        CancelQueryAttr,
         CTAGroupAttr,
         GridDepActionAttr,
         LoadCacheModifierAttr,

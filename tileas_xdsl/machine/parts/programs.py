@@ -29,6 +29,7 @@ from tileas_xdsl.machine.core.happens_before import Who
 from tileas_xdsl.machine.core.meaning import facts_of
 from tileas_xdsl.machine.core.opaque_numbers import Grid
 from tileas_xdsl.machine.core.state import Canvas, OwnPart, SharedPart
+from tileas_xdsl.machine.core.violations import UnsupportedError
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.execution import Machine
@@ -57,6 +58,27 @@ class ClaimedPrograms(SharedPart):
     def draw(self, canvas: Canvas) -> None:
         for program in self.at.values():
             canvas.value(program)
+
+
+@dataclass
+class Asker(SharedPart):
+    """The number of the agent that asks for programs by requests whose answers arrive later; None before it does."""
+
+    number: int | None = None
+
+    def draw(self, canvas: Canvas) -> None:
+        canvas.value(self.number)
+
+
+def one_asker(agent: Agent, op: Operation) -> None:
+    """
+    Note that `agent` asks. Raises `UnsupportedError` where another agent has asked: which of the two is given which
+    program is open.
+    """
+    asker = agent.shared(Asker)
+    if asker.number not in (None, agent.number):
+        raise UnsupportedError(op, "asks for work as another warp does; let one warp of the cluster ask")
+    asker.number = agent.number
 
 
 def left(agent: Agent) -> int:

@@ -322,7 +322,7 @@ COMPUTING: tuple[Row, ...] = (
     Row("or", "d a b", "pred", "arith.ori", partial(_joined, "or")),
     Row("xor", "d a b", "pred", "arith.xori", partial(_joined, "xor")),
     Row("not", "d a", "pred", "arith.xori", _not),
-    Row("mov", "d a", f"{NUMBERS} f16 bf16 f32 f64 f16x2 bf16x2 pred", "the number itself", _moved),
+    Row("mov", "d a", f"{NUMBERS} b128 f16 bf16 f32 f64 f16x2 bf16x2 pred", "the number itself", _moved),
     Row("cvt", "d a", ALL_INTEGERS, "arith.extsi, arith.extui, arith.trunci", _converted),
     Row("cvta", "d a", SPACES, "the number itself", _as_it_is),
 )

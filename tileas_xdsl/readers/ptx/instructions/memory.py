@@ -19,7 +19,6 @@ from xdsl.dialects.builtin import IntegerAttr, IntegerType, UnitAttr, VectorType
 from xdsl.ir import Attribute, SSAValue
 
 from tileas_xdsl.dialects.extensions.llvm import BINARY_OPS, ORDERINGS, AtomicRMWOp
-from tileas_xdsl.dialects.extensions.llvm_values import ExtractElementOp
 from tileas_xdsl.dialects.nvvm.barrier import MapaOp
 from tileas_xdsl.dialects.nvvm.tcgen05 import TENSOR_ADDRESS
 from tileas_xdsl.dialects.nvvm.warp_matrix import LdMatrixOp, StMatrixOp
@@ -38,6 +37,8 @@ HINTS = (
 SHARED = "shared shared::cta"
 FAR = "shared::cluster"
 VECTORS = "v2 v4 v8"
+WIDEST = 64
+"""Bits of a number; a wider one is loaded as two."""
 ATOMIC = {"exch": "xchg", "and": "_and", "or": "_or", "xor": "_xor", "inc": "uinc_wrap", "dec": "udec_wrap"}
 """Operation of `atom` -> the one of `llvm.atomicrmw`; any other counts as a sum, since no number is followed."""
 ATOMIC_WORDS = "add exch and or xor inc dec min max cas noftz"
@@ -55,24 +56,36 @@ def kind_of(bits: int, count: int) -> Attribute:
 def _loaded(what: str, builder: Builder, call: Call) -> None:
     """A load whose results are parts of one access."""
     targets = parts_of(call[0])
+    if call.bits > WIDEST:
+        _loaded_in_halves(what, builder, call)
+        return
     results = [Register("", call.bits) for _ in targets]
     builder.act(what, _make_load, [builder.address(call[1])], results=results)
     for target, result in zip(targets, results, strict=True):
         builder.write(target, result, signed=call.is_signed)
 
 
+def _loaded_in_halves(what: str, builder: Builder, call: Call) -> None:
+    """A load of 128 bits is one of two numbers."""
+    low, high = Register("", WIDEST), Register("", WIDEST)
+    builder.act(what, _make_load, [builder.address(call[1])], results=[low, high])
+    above = builder.compute("shl", call.bits, builder.resized(high, call.bits), Constant(WIDEST, call.bits))
+    builder.write(call[0], builder.compute("or", call.bits, builder.resized(low, call.bits), above))
+
+
 def _make_load(e: Emission, step: Step) -> None:
     bits, count = step.results[0].bits, len(step.results)
-    load = e.add(llvm.LoadOp(e.shared(step.operands[0]), kind_of(bits, count)))
+    pointer = e.shared(step.operands[0])
+    if count > 1 and any(map(e.is_live, step.results)):
+        for place, result in enumerate(step.results):
+            part = pointer if place == 0 else e.further(pointer, place * bits // 8)
+            e.bind(result, e.add(llvm.LoadOp(part, kind_of(bits, 1))).results[0])
+        return
+    load = e.add(llvm.LoadOp(pointer, kind_of(bits, count)))
     if location_of(step.operands[0]) in e.tensor_addresses:
         load.attributes[TENSOR_ADDRESS] = UnitAttr()
-    loaded = load.results[0]
     if count == 1:
-        e.give(step, [loaded])
-        return
-    for place, result in enumerate(step.results):
-        if e.is_live(result):
-            e.bind(result, e.add(ExtractElementOp(loaded, e.number(place, 32))).results[0])
+        e.give(step, [load.results[0]])
 
 
 def _parameter(builder: Builder, call: Call) -> None:

@@ -5,6 +5,7 @@ Instructions by which threads meet (PTX ISA, "Parallel Synchronization and Commu
     mbarrier.arrive.expect_tx.shared.b64 d, [m], a  nvvm.mbarrier.arrive.expect_tx
     mbarrier.try_wait.parity.shared.b64 p, [m], a   nvvm.mbarrier.try_wait; a loop that only asks is a wait (`waits`)
     elect.sync d|p, a                               nvvm.elect.sync, where p matters
+    clusterlaunchcontrol.try_cancel... [a], [m]     nvvm.clusterlaunchcontrol.try.cancel
 
 A scope and an order that are not written are `.cta` and `.release` or `.acquire`.
 """
@@ -19,12 +20,14 @@ from xdsl.ir import Operation, SSAValue
 
 from tileas_xdsl.dialects.nvvm import barrier, cp_async, fence, mbarrier
 from tileas_xdsl.dialects.nvvm.attributes import (
+    CancelQuery,
     MemOrder,
     MemScope,
     ProxyKind,
     SharedSpace,
     ShflKind,
 )
+from tileas_xdsl.dialects.nvvm.cluster_launch import ClusterLaunchControlQueryCancelOp, ClusterLaunchControlTryCancelOp
 from tileas_xdsl.dialects.nvvm.registers import ElectSyncOp
 from tileas_xdsl.dialects.nvvm.thread import ShflOp
 from tileas_xdsl.readers.ptx.emission import Emission
@@ -37,6 +40,7 @@ from tileas_xdsl.readers.ptx.steps import Operand as Value
 PLACE = "shared shared::cta b64"
 FAR = f"{PLACE} shared::cluster"
 ORDER = "release relaxed acquire cta cluster"
+FIRST_BLOCK = "get_first_ctaid get_first_ctaid::x get_first_ctaid::y get_first_ctaid::z v4 b32 b128"
 
 
 def number_in(builder: Builder, operand: Operand, what: str) -> int:
@@ -178,6 +182,30 @@ def _after_copies(builder: Builder, call: Call) -> None:
         e.add(cp_async.CpAsyncMBarrierArriveOp(e.shared(step.operands[0]), noinc=noinc))
 
     builder.act("cp.async.mbarrier.arrive", make, [builder.address(call[0])])
+
+
+# Work of other clusters -----------------------------------------------------------------------------------------------
+
+
+def _work_asked_for(builder: Builder, call: Call) -> None:
+    multicast = call.has("multicast::cluster::all") and builder.blocks_of_cluster > 1
+
+    def make(e: Emission, step: Step) -> None:
+        answer, place = map(e.shared, step.operands)
+        e.add(ClusterLaunchControlTryCancelOp(answer, place, multicast=multicast))
+
+    builder.act("try cancel", make, [builder.address(call[0]), builder.address(call[1])])
+
+
+def _work_given(builder: Builder, call: Call) -> None:
+    """`query_cancel.is_canceled`; which cluster it is nobody knows."""
+    result = Register("", 1)
+
+    def make(e: Emission, step: Step) -> None:
+        _give(e, step, ClusterLaunchControlQueryCancelOp(CancelQuery.IS_CANCELED, e.value(step.operands[0])))
+
+    builder.act("query cancel", make, [builder.read(call[1], 128)], results=[result], kind="ask")
+    builder.write(call[0], result)
 
 
 # Barriers of the block, the warp, the cluster -------------------------------------------------------------------------
@@ -410,6 +438,22 @@ SYNCHRONIZATION: tuple[Row, ...] = (
     ),
     Row("fence", "", "acq_rel sc acquire release cta cluster gpu sys", "nvvm.memory.barrier", _fenced, acts=True),
     Row("membar", "", "cta gl sys", "nvvm.memory.barrier", _fenced, acts=True),
+    Row(
+        "clusterlaunchcontrol.try_cancel",
+        "m m",
+        "async shared::cta mbarrier::complete_tx::bytes multicast::cluster::all b128",
+        "nvvm.clusterlaunchcontrol.try.cancel",
+        _work_asked_for,
+        acts=True,
+    ),
+    Row(
+        "clusterlaunchcontrol.query_cancel.is_canceled",
+        "p a",
+        "pred b128",
+        "nvvm.clusterlaunchcontrol.query.cancel",
+        _work_given,
+    ),
+    Row("clusterlaunchcontrol.query_cancel", "v a", FIRST_BLOCK, "an unknown number", _unknown),
     Row("elect.sync", "p a", "", "nvvm.elect.sync", _elected),
     Row("shfl.sync", "d a b c e", "idx up down bfly b32", "nvvm.shfl.sync", _exchanged),
     Row("shfl", "d a b c", "idx up down bfly b32", "an unknown number", _unknown),
