@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from base64 import b64decode
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -262,6 +263,30 @@ def test_a_finding_cannot_write_html() -> None:
     page = tileas.check(tileas.parse(text))._repr_html_()
     assert "<b>" not in page
     assert "&lt;b&gt;&amp;" in page
+
+
+TAKE_A_PROGRAM: dict[str, Callable[[ModuleOp | str | Path], object]] = {
+    "transform": lambda it: str(tileas.transform(it, "canonicalize")),
+    "check": lambda it: tileas.check(it, function="add").verdict_line,
+    "run": lambda it: tileas.run(it, [None, 3], function="add").results,
+    "simulate": lambda it: tileas.simulate(it, [None, 3], function="add").cycles,
+    "timeline": lambda it: tileas.timeline(it, [None, 3], function="add").svg().count("<rect"),
+    "explain": lambda it: len(tileas.explain(it, "canonicalize", {"n": 3}, function="add").stages),
+    "tokens": lambda it: tileas.tokens(it, function="add").to_dict(),
+}
+
+
+@pytest.mark.parametrize("name", TAKE_A_PROGRAM)
+def test_a_program_is_a_module_or_a_file_or_a_text(name: str, tmp_path: Path) -> None:
+    file, asked = tmp_path / "add.mlir", TAKE_A_PROGRAM[name]
+    file.write_text(ADD)
+    assert asked(ADD) == asked(file) == asked(str(file)) == asked(tileas.parse(ADD))
+    with pytest.raises(tileas.Error, match=r"nix.mlir: error: no such file or directory"):
+        asked("nix.mlir")
+
+
+def test_a_schedule_of_a_file() -> None:
+    assert tileas.schedule(GEMM).to_dict() == tileas.schedule(tileas.parse(GEMM)).to_dict()
 
 
 def test_check_async_raises_with_the_report() -> None:

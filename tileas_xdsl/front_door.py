@@ -10,9 +10,10 @@ The front door: what `import tileas_xdsl as tileas` gives to a script or a noteb
     kernel = tileas.compile("gemm.mlir")                 # code, contract, report, verdict
     tileas.tune("gemm.mlir", {"num_stages": [2, 3]}, {...})    # the fastest of several
 
-All that execute a function take its arguments in one way: as a mapping from names (or from ids and extents of the
-grid, `ctaid.x`), or as a sequence by position, in which None stands for an argument that is left out. Reports,
-timelines and token graphs show themselves in a notebook.
+All that take a module take a file or a text as well, which they read as `parse` does. All that execute a function take
+its arguments in one way: as a mapping from names (or from ids and extents of the grid, `ctaid.x`), or as a sequence by
+position, in which None stands for an argument that is left out. Reports, timelines and token graphs show themselves in
+a notebook.
 
 All errors are an `Error`. Their messages name the file, line and column: `InputError` for text, `ArgumentError` for
 arguments, `PassFailedException` (of which `RefusedError` is one) for passes, `UnsupportedError` for ops without a
@@ -72,6 +73,9 @@ __version__ = version("tileas-xdsl")
 TEXT = "<text>"
 """The file name in the locations of a program that was given as text."""
 
+Program = ModuleOp | str | Path
+"""A module, or a file or a text that is read as by `parse`."""
+
 
 def parse(source: str | Path, *, allow_unregistered: bool = False) -> ModuleOp:
     """
@@ -127,7 +131,11 @@ def _ptx_module(source: str | Path, options: LaunchOptions, function: str | None
     return module_of_ptx(text, str(source) if is_file else TEXT, options, function)
 
 
-def _asked(program: ModuleOp | str | Path, args: Arguments, function: str | None) -> tuple[ModuleOp, str | None]:
+def _module_of(program: Program) -> ModuleOp:
+    return program if isinstance(program, ModuleOp) else parse(program)
+
+
+def _asked(program: Program, args: Arguments, function: str | None) -> tuple[ModuleOp, str | None]:
     """
     A program as a module, and the function in it that is asked for. Of PTX a part of the name is enough, and a number
     among `args` is one of elements, not of tiles.
@@ -141,7 +149,7 @@ def _asked(program: ModuleOp | str | Path, args: Arguments, function: str | None
 
 
 def compile(
-    program: str | Path | ModuleOp,
+    program: Program,
     *,
     target: str | None = None,
     function: str | None = None,
@@ -164,7 +172,7 @@ def compile(
     """
     The kernel `function` (None: the only one) of a program, compiled for `target`.
 
-    `program` is as for `parse`, or a module. Without a target it is that of the program, else the GPU of this machine,
+    Without a target it is that of the program, else the GPU of this machine,
     else sm_90a. The options are those of `tileas compile`, and None leaves one to it; `check` and `timeout` say whether
     its threads are checked, and for how many seconds of processor time. With `cache` the result is kept on disk, and
     found there next time.
@@ -214,7 +222,7 @@ def load(file: str | Path, *, function: str | None = None) -> Kernel:
     return loaded(file, function=function)
 
 
-def transform(module: ModuleOp, passes: str | Sequence[ModulePass]) -> ModuleOp:
+def transform(module: Program, passes: str | Sequence[ModulePass]) -> ModuleOp:
     """
     A copy of `module` behind `passes`: a pipeline as `xdsl-opt -p` takes it, or instances of passes. `module` stays.
 
@@ -222,13 +230,13 @@ def transform(module: ModuleOp, passes: str | Sequence[ModulePass]) -> ModuleOp:
     exist, and for a pass that leaves a module which does not verify; `PassFailedException` where a pass fails.
     """
     steps = passes_named(passes) if isinstance(passes, str) else passes
-    changed = module.clone()
+    changed = _module_of(module).clone()
     apply_passes(steps, changed, full_context())
     return changed
 
 
 def check(
-    module: ModuleOp | str | Path,
+    module: Program,
     args: Arguments = (),
     *,
     function: str | None = None,
@@ -245,8 +253,7 @@ def check(
     steps: float | None = None,
 ) -> Report:
     """
-    Races, deadlocks and the like in `function`, or in every public function, or a proof that there are none. A file or
-    a text is read as by `parse`.
+    Races, deadlocks and the like in `function`, or in every public function, or a proof that there are none.
 
     Numbers among `args` fix arguments; arrays say nothing here, for what is checked holds whatever they contain. The
     options are those of `checker.verdict.checking.check`, which says what is raised. A check that takes its time shows
@@ -274,7 +281,7 @@ def check(
 
 
 def run(
-    module: ModuleOp,
+    module: Program,
     args: Arguments = (),
     *,
     function: str | None = None,
@@ -290,6 +297,7 @@ def run(
 
     The options are those of `machine.running.run`, which says what is raised.
     """
+    module, function = _asked(module, args, function)
     return running.run(
         module,
         function,
@@ -304,7 +312,7 @@ def run(
 
 
 def simulate(
-    module: ModuleOp,
+    module: Program,
     args: Arguments = (),
     *,
     function: str | None = None,
@@ -318,6 +326,7 @@ def simulate(
     Arrays that are left out are computed only where control flow depends on them. Violations are in the result. Raises
     what `machine.time.simulation.simulate` raises.
     """
+    module, function = _asked(module, args, function)
     op, _ = find_function(module, function)
     given = named_arguments(module, function, args)
     chosen = stated_target(op) if target is None else target
@@ -325,7 +334,7 @@ def simulate(
 
 
 def timeline(
-    module: ModuleOp,
+    module: Program,
     args: Arguments = (),
     *,
     function: str | None = None,
@@ -339,7 +348,7 @@ def timeline(
 
 
 def schedule(
-    module: ModuleOp,
+    module: Program,
     *,
     target: str = TARGET,
     strategy: str = "cost-based",
@@ -362,11 +371,11 @@ def schedule(
         exact_limit=exact_limit,
         passes=passes,
     )
-    return schedules_of(module.clone(), "<module>", how)
+    return schedules_of(_module_of(module).clone(), "<module>", how)
 
 
 def explain(
-    module: ModuleOp,
+    module: Program,
     passes: str = "",
     args: Mapping[str, int] | None = None,
     *,
@@ -388,7 +397,7 @@ def explain(
         target=target,
         threads=threads,
     )
-    return road_of(module, passes, how)
+    return road_of(_module_of(module), passes, how)
 
 
 def passes(name: str | None = None, *, everything: bool = False) -> PassList:
@@ -408,6 +417,6 @@ def layout(text: str, target: str | None = None, *, tile: str = "64x64xf16") -> 
     return layout_of(text, target, tile)
 
 
-def tokens(module: ModuleOp, *, function: str | None = None) -> WaitGraph:
+def tokens(module: Program, *, function: str | None = None) -> WaitGraph:
     """Who waits for whom in `function`, or in the only one: the graph of its tokens."""
-    return dependences(find_function(module, function)[0])
+    return dependences(find_function(_module_of(module), function)[0])
