@@ -133,6 +133,14 @@ def test_what_does_not_fit_is_an_error_with_the_name(name: str, small: Kernel) -
     assert isinstance(caught.value, tileas.Error)
 
 
+def test_a_parameter_with_the_name_of_an_option_is_passed_by_position() -> None:
+    text = "func.func @f(%a: memref<4xf32>, %seed: index) {\n  func.return\n}"
+    kernel = tileas.compile(text, target="sm_80", check=False, cache=False)
+    with pytest.raises(ArgumentError, match="'seed' is missing, and is an option, too: pass it by position; @f takes"):
+        kernel.run(np.zeros(4, np.float32), seed=1, device="machine")
+    assert kernel.run(np.zeros(4, np.float32), 1, device="machine", grid=1).finished
+
+
 def test_an_array_that_may_not_be_written_is_refused(small: Kernel) -> None:
     c = result()
     c.flags.writeable = False

@@ -77,6 +77,10 @@ def bound(contract: KernelContract, given: Sequence[Any], named: Mapping[str, An
     return Bound(numbers, arrays, values)
 
 
+OPTIONS = frozenset(["device", "grid", "level", "order", "seed", "stream"])
+"""What `Kernel.run` and launches take by name beside the parameters of the kernel."""
+
+
 def _by_name(contract: KernelContract, given: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
     names = names_of(contract)
     listed = ", ".join(names) or "none"
@@ -91,7 +95,8 @@ def _by_name(contract: KernelContract, given: Sequence[Any], named: Mapping[str,
         values[name] = value
     missing = [name for name in names if name not in values]
     if missing:
-        raise ArgumentError(f"'{missing[0]}' is missing; @{contract.name} takes: {listed}")
+        way_out = ", and is an option, too: pass it by position" if missing[0] in OPTIONS else ""
+        raise ArgumentError(f"'{missing[0]}' is missing{way_out}; @{contract.name} takes: {listed}")
     return values
 
 
