@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 from tileas_xdsl.scheduling.exact.problem import (
     SHARED,
@@ -40,6 +41,22 @@ def random_problem(
     words = sum(it.words * (1 + max(read.distance for read in it.uses)) for it in values)
     file = RegisterFile(words, reserve=0) if registers else None
     return ExactProblem(specs, MachineLimits(slots, (space,), registers=file), dependences, rings, values)
+
+
+def with_queues(problem: ExactProblem) -> ExactProblem:
+    """
+    The same with each unit an engine that serves its ops in order, each behind an op that issues it. The issue waits
+    for what the op depends on; so does the op for what an earlier iteration does. Nothing has to come soon enough.
+    """
+    dependences = tuple(it for it in problem.dependences if it.latency >= 0)
+    users = (tuple(op.name for op in problem.ops if op.uses[0].slot == slot.name) for slot in problem.machine.slots)
+    queues = tuple(queue for queue in users if len(queue) > 1)
+    issues = {name: f"issue of {name}" for queue in queues for name in queue}
+    waits = [replace(it, sink=issues.get(it.sink, it.sink)) for it in dependences]
+    carried = [it for it in dependences if it.distance and it.sink in issues]
+    ops = (*problem.ops, *(OpSpec(issue) for issue in issues.values()))
+    begun = [Dependence(issue, name, 1) for name, issue in issues.items()]
+    return replace(problem, ops=ops, dependences=(*waits, *carried, *begun), rings=(), queues=queues)
 
 
 def _op(generator: random.Random, name: str, slots: tuple[SlotLimit, ...], rows: int) -> OpSpec:

@@ -1,13 +1,16 @@
 """
 Second opinions on whether an interval has a schedule: z3 on integers, and enumeration of all rows.
 
-Both are written from the definition of a schedule and share nothing with the formulation for CP-SAT. One agent, no
-queue, slots of capacity 1, dependences, rings.
+Both are written from the definition of a schedule and share nothing with the formulation for CP-SAT. One agent, no ops
+that wait between issue and execution, slots of capacity 1, dependences, rings; for z3 engines that serve in order, too.
 """
 
 from __future__ import annotations
 
-from itertools import product
+from collections.abc import Callable
+from functools import reduce
+from itertools import combinations, product
+from typing import Any
 
 from tileas_xdsl.scheduling.exact.problem import ExactProblem
 
@@ -31,6 +34,7 @@ def z3_says(problem: ExactProblem, ii: int, steps: int = 5_000_000) -> bool | No
                 behind = z3.If(apart >= 0, apart, apart + ii)
                 solver.add(behind >= others, behind <= ii - rows)
     solver.add(_memory(problem, ii, time))
+    solver.add(_in_order(problem, ii, time))
     answer = solver.check()
     return None if answer == z3.unknown else answer == z3.sat
 
@@ -49,6 +53,26 @@ def _memory(problem: ExactProblem, ii: int, time: dict[str, object]) -> list[obj
             found.append(time[ring.writer] + ii * copies >= end)  # pyright: ignore
             found.append(time[read.op] + ii * read.distance >= time[ring.writer])  # pyright: ignore
     return found + [taken[space.name] <= space.bytes for space in problem.machine.spaces]
+
+
+def _in_order(problem: ExactProblem, ii: int, time: dict[str, Any]) -> list[object]:
+    """No whole number of turns lies strictly between how much later one op is ready and how much later it starts."""
+    import z3
+
+    choose: Callable[..., Any] = z3.If  # pyright: ignore
+
+    def ready(name: str) -> Any:
+        waits = [it for it in problem.dependences if it.sink == name != it.source]
+        times = [time[it.source] + it.latency - ii * it.distance for it in waits]
+        return reduce(lambda one, other: choose(one > other, one, other), times)
+
+    found: list[object] = []
+    for queue in problem.queues:
+        for one, other in combinations(queue, 2):
+            came, went = ready(other) - ready(one), time[other] - time[one]
+            least, most = choose(came < went, came, went), choose(came < went, went, came)
+            found.append((most - 1) / ii * ii <= least)
+    return found
 
 
 def all_rows_say(problem: ExactProblem, ii: int) -> bool:

@@ -13,8 +13,9 @@ from tests.transforms.test_materialize_async_pipelined import assert_same_arrays
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.machine.time.simulation import simulate
+from tileas_xdsl.scheduling.modulo.validator import faults
 from tileas_xdsl.tools.main import main
-from tileas_xdsl.transforms.tileas.generate_schedule import SCHEDULE, scheduled_loops
+from tileas_xdsl.transforms.tileas.generate_schedule import SCHEDULE, GenerateSchedulePass, plan_module, scheduled_loops
 
 GEMM = ROOT / "examples" / "gemm_loop.mlir"
 PREPARE = "tileas-materialize-async,tileas-prepare-for-scheduling{compute-capability=sm_90}"
@@ -97,3 +98,42 @@ def test_a_proven_schedule_is_safe_and_as_fast_as_it_says() -> None:
     assert timed.violations == ()
     assert timed.cycles_per_iteration is not None
     assert timed.cycles_per_iteration <= exact
+
+
+CHAINED = """
+#smem = #nv_tileas.layout<smem>
+!half = tensor<64x64xf16, #smem>
+!sum = tensor<64x64xf32>
+func.func @chained(%a: memref<?x?xf16>, %b: memref<?x?xf16>, %d: memref<?x?xf16>, %c: memref<?x?xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant dense<0.0> : !sum
+  %r = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) {
+    %at = nv_tileaa.tiled_load %a[%c0, %k] : (memref<?x?xf16>, index, index) -> !half
+    %bt = nv_tileaa.tiled_load %b[%k, %c0] : (memref<?x?xf16>, index, index) -> !half
+    %dt = nv_tileaa.tiled_load %d[%k, %c0] : (memref<?x?xf16>, index, index) -> !half
+    %p = nv_tileaa.dot %at, %bt, %zero : (!half, !half, !sum) -> !sum
+    %h = nv_tileaa.fp_to_fp %p : (!sum) -> tensor<64x64xf16>
+    %s = nv_tileaa.dot %h, %dt, %acc : (tensor<64x64xf16>, !half, !sum) -> !sum
+    scf.yield %s : !sum
+  }
+  nv_tileaa.tiled_store %c[%c0, %c0], %r : (memref<?x?xf32>, !sum, index, index) -> ()
+  func.return
+}
+"""
+"""Three loads in the queue of one engine, which takes them in the order in which they are issued."""
+
+
+def test_engines_serve_in_order() -> None:
+    options = GenerateSchedulePass(compute_capability="sm_90", strategy="exact", exact_limit=2)
+    (found,) = plan_module(run_passes(parse(CHAINED), PREPARE), options)
+    result = found.schedule
+    assert [len(works) for works in result.problem.queues] == [3, 2]
+    assert faults(result.problem, result.ii, result.starts, result.copies) == []
+    target = "compute-capability=sm_90"
+    schedule = f"tileas-generate-schedule{{{target} strategy=exact exact-limit=2}}"
+    rest = f"tileas-assign-buffers{{{target}}},tileas-materialize-schedule{{{target}}}"
+    module = run_passes(parse(CHAINED), f"{PREPARE},{schedule},{rest}")
+    timed = simulate(module, "chained", {"n": 16}, "sm_90")
+    assert timed.cycles_per_iteration is not None
+    assert timed.cycles_per_iteration <= result.ii == 384

@@ -61,13 +61,23 @@ def proven_schedule(start: ModuloSchedule, limits: Limits | None = None) -> Prov
     Raises `SolverMissing` where there is no solver.
     """
     problem = exact_problem(start.problem)
-    result = solve(problem, limits or Limits(), as_exact(start))
+    result = solve(_in_any_order(problem), limits or Limits(), as_exact(start))
+    if isinstance(result, ExactSchedule) and validate(problem, result.schedule):
+        result = solve(problem, limits or Limits(), as_exact(start))
     if isinstance(result, NoSchedule):
         return result
     starts = starts_of(problem, result.schedule)
     proof = IntervalProof(result.text, result.lower_bound, start)
     found = ModuloSchedule(start.problem, result.ii, starts, start.strategy, start.bounds, proof=proof)
     return ProvenSchedule(found, result)
+
+
+def _in_any_order(problem: ExactProblem) -> ExactProblem:
+    """
+    The same where engines may serve what waits for them in any order. That order makes the search several times longer,
+    and most schedules keep it unasked; a refutation without it holds with it, too.
+    """
+    return replace(problem, queues=())
 
 
 def starts_of(problem: exact.ExactProblem, schedule: Schedule) -> tuple[int, ...]:
@@ -137,10 +147,12 @@ def exact_problem(problem: ModuloProblem, tiles: TilesInRegisters | None = None)
         for number, ring in enumerate(problem.rings)
     )
     machine = _machine(problem)
+    queues = tuple(tuple(names[work] for work in works) for works in problem.queues)
+    found = exact.ExactProblem(ops, machine, edges, rings, queues=queues)
     if tiles is None:
-        return exact.ExactProblem(ops, machine, edges, rings)
+        return found
     pools = tuple(exact.RegisterPool(agent, tiles.room, kept) for agent, kept in tiles.kept.items())
-    return exact.ExactProblem(ops, replace(machine, pools=pools), edges, rings, tuple(_values(tiles, names)))
+    return replace(found, machine=replace(machine, pools=pools), values=tuple(_values(tiles, names)))
 
 
 def _values(tiles: TilesInRegisters, names: Sequence[str]) -> Iterator[exact.RegisterValue]:
@@ -176,13 +188,22 @@ def in_registers(found: ProvenSchedule, tiles: TilesInRegisters, seconds: float)
     it is found in about so many deterministic seconds; else `found`, with what it would need in its proof.
     """
     problem = exact_problem(found.schedule.problem, tiles)
+    fitting = _in_registers(found, _in_any_order(problem), seconds)
+    keeps_order = not fitting.fits or not validate(problem, as_exact(fitting.schedule))
+    return fitting if keeps_order else _in_registers(found, problem, seconds, fitting.schedule.ii)
+
+
+def _in_registers(
+    found: ProvenSchedule, problem: ExactProblem, seconds: float, hoped: int | None = None
+) -> ProvenSchedule:
+    """The same for a problem with registers; `hoped` is an interval that may have a schedule."""
     breaches = validate(problem, as_exact(found.schedule))
     if not breaches:
         return found
     same = None if crowded_op(problem) else any_schedule(problem, found.schedule.ii, seconds / 2)
     if same is not None:
         return replace(found, schedule=replace(found.schedule, starts=starts_of(problem, same)))
-    roomy = _some_schedule(problem, found, seconds / 2) if schedules_stretch(problem) else None
+    roomy = _some_schedule(problem, found, hoped, seconds / 2) if schedules_stretch(problem) else None
     if roomy is not None:
         return _later(found, problem, roomy, seconds)
     proof = _proof_of(found)
@@ -191,8 +212,11 @@ def in_registers(found: ProvenSchedule, tiles: TilesInRegisters, seconds: float)
     return replace(found, schedule=replace(found.schedule, proof=replace(proof, text=text)), fits=False)
 
 
-def _some_schedule(problem: ExactProblem, found: ProvenSchedule, seconds: float) -> Schedule | None:
-    """The heuristic's, if it fits; else one in which iterations need not overlap."""
+def _some_schedule(problem: ExactProblem, found: ProvenSchedule, hoped: int | None, seconds: float) -> Schedule | None:
+    """With the interval that is hoped for; or the heuristic's, if it fits; or one whose iterations need not overlap."""
+    hit = None if hoped is None else any_schedule(problem, hoped, seconds)
+    if hit is not None:
+        return hit
     heuristic = as_exact(_proof_of(found).heuristic)
     if not validate(problem, heuristic):
         return heuristic

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support import slot_kernels as kernels
 from tests.support.corpora import each
-from tests.support.random_problems import NOT_MONOTONE, random_problem
+from tests.support.random_problems import NOT_MONOTONE, random_problem, with_queues
 from tileas_xdsl.scheduling.exact.bounds import bounds_of, schedules_stretch, serial_ii, stretched
 from tileas_xdsl.scheduling.exact.halving import Halving
 from tileas_xdsl.scheduling.exact.model import Formulation
@@ -42,6 +42,19 @@ def late_enough(problem: ExactProblem) -> ExactProblem:
 @pytest.mark.parametrize("registers", [False, True])
 def test_every_schedule_stretches(seed: int, *, registers: bool) -> None:
     problem = late_enough(random_problem(seed, registers=registers))
+    assert schedules_stretch(problem)
+    found = next(schedule for ii in range(1, MOST) if (schedule := answer(problem, ii)[1]) is not None)
+    for longer in (*range(found.ii, found.ii + 6), 3 * found.ii + 1):
+        assert validate(problem, stretched(found, longer)) == ()
+
+
+@each("seed", range(60), 15)
+def test_schedules_stretch_where_each_op_of_an_engine_waits_for_one(seed: int) -> None:
+    queued = with_queues(late_enough(random_problem(seed)))
+    late = {op for queue in queued.queues for op in queue}
+    issued = tuple(it for it in queued.dependences if it.sink not in late or it.distance == 0)
+    problem = replace(queued, dependences=issued)
+    assert problem.queues
     assert schedules_stretch(problem)
     found = next(schedule for ii in range(1, MOST) if (schedule := answer(problem, ii)[1]) is not None)
     for longer in (*range(found.ii, found.ii + 6), 3 * found.ii + 1):

@@ -67,12 +67,21 @@ QUEUED = ExactProblem(
     MachineLimits((SlotLimit("u"),), queue=4),
 )
 
+# Two issues, and the works of one engine behind them.
+SERVED = ExactProblem(
+    (OpSpec("issue a"), OpSpec("issue b"), OpSpec("a", (SlotUse("u", 2),), 2), OpSpec("b", (SlotUse("u", 2),), 2)),
+    MachineLimits((SlotLimit("u"),)),
+    (Dependence("issue a", "a", 1), Dependence("issue b", "b", 1)),
+    queues=(("a", "b"),),
+)
+
 
 def test_right_schedules_pass() -> None:
     for problem in (kernels.GEMM, kernels.ATTENTION, gemm(256), hopper(2)):
         assert validate(problem, schedule_of(problem)) == ()
     assert validate(MOVING, MOVED) == ()
     assert validate(QUEUED, Schedule(4, (2, 4), (0, 1), (0, 0), (), (0,))) == ()
+    assert validate(SERVED, Schedule(8, (0, 1, 2, 6), (0, 1, 2, 6), (0,) * 4, (), (0,))) == ()
 
 
 GEMM, ATTENTION, WIDE = kernels.GEMM, kernels.ATTENTION, gemm(256)
@@ -94,6 +103,7 @@ MUTATIONS: list[tuple[str, str, ExactProblem, Callable[[], Schedule]]] = [
      replace(ATTENTION, machine=kernels.machine(registers=RegisterFile(150, reserve=0))),
      lambda: schedule_of(ATTENTION)),
     ("one overtakes another", "queue", QUEUED, lambda: Schedule(4, (4, 2), (0, 1), (0, 0), (), (0,))),
+    ("served out of turn", "queue", SERVED, lambda: Schedule(8, (0, 1, 6, 2), (0, 1, 6, 2), (0,) * 4, (), (0,))),
     ("too long in the queue", "queue", QUEUED, lambda: Schedule(16, (2, 8), (0, 1), (0, 0), (), (0,))),
     ("two at once on an agent", "issue", replace(MOVING, values=(), dependences=()),
      lambda: Schedule(8, (0, 3), (0, 3), (0, 0), (), (0,))),

@@ -30,7 +30,9 @@ Give each stage `longer - ii` more rows, at its end, in which nothing starts: ev
 
 This is so for slots of any capacity, and for registers. It fails where a latency is negative, so that one op must
 follow another one soon enough, where an iteration must end in time, and where an issue may be ahead of its execution by
-so many cycles only. (Hence two ops exactly 3 cycles apart on one unit fit intervals of 2 and 4 and not of 3.)
+so many cycles only. (Hence two ops exactly 3 cycles apart on one unit fit intervals of 2 and 4 and not of 3.) An engine
+that serves in order goes on to do so where each of its ops is ready so many cycles after one other op, the same for
+all: two ops stay in their order.
 
 So where schedules stretch, the refutation of one interval refutes every smaller one.
 """
@@ -49,7 +51,13 @@ def schedules_stretch(problem: ExactProblem) -> bool:
     """Whether each schedule of the problem is one at every larger interval."""
     machine = problem.machine
     is_free = machine.queue == 0 and machine.ceiling is None and not problem.serial
-    return is_free and problem.agents == 1 and all(it.latency >= 0 for it in problem.dependences)
+    is_alone = problem.agents == 1 and all(it.latency >= 0 for it in problem.dependences)
+    return is_free and is_alone and all(_stays_in_order(problem, queue) for queue in problem.queues)
+
+
+def _stays_in_order(problem: ExactProblem, queue: tuple[str, ...]) -> bool:
+    found = [problem.arrivals[name] for name in queue]
+    return all(len(each) == 1 for each in found) and len({(it.latency, it.distance) for (it,) in found}) == 1
 
 
 def stretched(schedule: Schedule, longer: int) -> Schedule:

@@ -72,6 +72,7 @@ def _names_used(
         if value.move is not None:
             yield "space", spaces, value.move.space, user
             yield "kind of handshake", kinds, value.move.handshake, user
+    yield from (("op", ops, name, "a queue") for queue in problem.queues for name in queue)
     yield from (("op", ops, constant.op, f"constant '{constant.name}'") for constant in problem.constants)
     for rule in problem.rules:
         if isinstance(rule, Together):

@@ -48,7 +48,7 @@ def _text(query: Query, group: RuleGroup) -> str:
             return _issue_text(query)
         case RuleKind.CARRIED:
             return _carried_text(query.problem)
-        case RuleKind.STAY | RuleKind.PRODUCER | RuleKind.STAGES | RuleKind.BARRIERS | RuleKind.WARPS:
+        case RuleKind.STAY | RuleKind.PRODUCER | RuleKind.STAGES | RuleKind.QUEUES | RuleKind.BARRIERS | RuleKind.WARPS:
             return group.kind.value
         case RuleKind.RULE:
             return f"rule '{group.name}'"

@@ -22,6 +22,7 @@ class RuleKind(Enum):
     ISSUE = "in-order issue"
     CARRIED = "carried dependences"
     STAGES = "constraints on stages"
+    QUEUES = "engines that serve in order"
     WARPS = "warps"
     BARRIERS = "named barriers"
     STAY = "values that stay on their agent"
@@ -53,6 +54,8 @@ def groups_of(problem: ExactProblem, agents: int) -> Iterator[RuleGroup]:
         yield RuleGroup(RuleKind.CARRIED)
     if limits_stages(problem):
         yield RuleGroup(RuleKind.STAGES)
+    if problem.queues:
+        yield RuleGroup(RuleKind.QUEUES)
     if agents > 1:
         yield from _joint_groups(problem)
 

@@ -256,6 +256,11 @@ class ExactProblem:
     rules: tuple[Rule, ...] = ()
     serial: bool = False
     """Whether an iteration must end before the next begins."""
+    queues: tuple[tuple[str, ...], ...] = ()
+    """
+    Ops that an engine serves in the order in which they are ready, for each engine with several: an op is ready when
+    all that it depends on lets it start.
+    """
 
     @cached_property
     def positions(self) -> Mapping[str, int]:
@@ -267,6 +272,12 @@ class ExactProblem:
 
     def slot(self, name: str) -> SlotLimit:
         return next(slot for slot in self.machine.slots if slot.name == name)
+
+    @cached_property
+    def arrivals(self) -> Mapping[str, tuple[Dependence, ...]]:
+        """For each op of the queues what it is ready after."""
+        queued = dict.fromkeys(name for queue in self.queues for name in queue)
+        return {name: tuple(it for it in self.dependences if it.sink == name != it.source) for name in queued}
 
     def handshake(self, kind: str) -> int:
         """Cycles of a signal of that kind."""

@@ -109,6 +109,14 @@ class Model:
         """Their sum, also where there are none."""
         return self._sum([self.never, *terms])
 
+    def latest(self, times: Sequence[LinearExpr], least: int, most: int) -> LinearExpr:
+        """The largest of them; all lie between `least` and `most`."""
+        if len(times) == 1:
+            return times[0]
+        found = self.integer(least, most)
+        self._model.add_max_equality(found, list(times))
+        return found
+
     # Constraints ------------------------------------------------------------------------------------------------------
 
     def at_least(self, expression: LinearExpr, least: int, *conditions: Literal) -> None:

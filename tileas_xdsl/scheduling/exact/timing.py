@@ -16,6 +16,7 @@ from tileas_xdsl.scheduling.exact.variables import MovedValue, Variables
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import LinearExpr
+    from ortools.sat.python.cp_model_helper import Literal
 
 
 def add_timing(of: Variables) -> None:
@@ -95,20 +96,32 @@ def _add_queues(of: Variables) -> None:
         of.model.between(waits, 0, of.problem.machine.queue)
     for one, other in combinations(queued, 2):
         if ordered_by_unit(of.problem.ops[one], of.problem.ops[other]):
-            _add_order_of_queue(of, one, other)
+            together = ~of.apart(of.problem.ops[one].name, of.problem.ops[other].name)
+            issued = of.issues[other].time - of.issues[one].time
+            _keep_order(of, issued, of.executions[other].time - of.executions[one].time, together)
+    if of.query.keeps(RuleGroup(RuleKind.QUEUES)):
+        for queue in of.problem.queues:
+            ready = {name: _ready(of, name) for name in queue}
+            for one, other in combinations(queue, 2):
+                _keep_order(of, ready[other] - ready[one], of.execution(other).time - of.execution(one).time)
 
 
-def _add_order_of_queue(of: Variables, one: int, other: int) -> None:
+def _ready(of: Variables, name: str) -> LinearExpr:
+    """When all that the op depends on lets it start."""
+    after = [(of.execution(it.source).time, it.latency - of.ii * it.distance) for it in of.problem.arrivals[name]]
+    least, most = min(later for _, later in after), of.last_time + max(later for _, later in after)
+    return of.model.latest([time + later for time, later in after], least, most)
+
+
+def _keep_order(of: Variables, came: LinearExpr, went: LinearExpr, *conditions: Literal) -> None:
     """
-    Of two ops of one agent, all instances execute in the order in which they are issued.
+    All instances of two ops go in the order in which they have come; `came` and `went` are the differences of times.
 
-    That is so if both differences of times lie between the same two multiples of the interval.
+    That is so if both lie between the same two multiples of the interval.
     """
     turns = of.model.integer(-of.query.stages - 1, of.query.stages + 1)
-    together = ~of.apart(of.problem.ops[one].name, of.problem.ops[other].name)
-    for points in (of.issues, of.executions):
-        behind = points[other].time - points[one].time - turns * of.ii
-        of.model.between(behind, 0, of.ii, together)
+    for behind in (came, went):
+        of.model.between(behind - turns * of.ii, 0, of.ii, *conditions)
 
 
 # Stages ---------------------------------------------------------------------------------------------------------------

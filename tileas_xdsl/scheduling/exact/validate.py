@@ -23,6 +23,7 @@ class TimingFindings(Unrolled):
     def findings(self) -> Iterator[Breach]:
         yield from self.wrong_dependences()
         yield from self.wrong_queues()
+        yield from self.wrong_service()
         yield from self.full_slots()
         yield from self.busy_agents()
 
@@ -56,6 +57,28 @@ class TimingFindings(Unrolled):
             for other in self.problem.ops:
                 if one.name != other.name and self.same_unit(one.name, other.name):
                     yield from self.overtaking(one.name, other.name)
+
+    def wrong_service(self) -> Iterator[Breach]:
+        for queue in self.problem.queues:
+            for one in queue:
+                for other in queue:
+                    yield from self.unfair(one, other)
+
+    def unfair(self, one: str, other: str) -> Iterator[Breach]:
+        for mine in self.iterations:
+            for its in self.iterations:
+                if self.ready(one, mine) < self.ready(other, its) and self.start(one, mine) > self.start(other, its):
+                    text = f"{one} of iteration {mine} is ready before {other} of iteration {its} and starts after it"
+                    yield Breach("queue", text)
+                    return
+
+    def ready(self, op: str, iteration: int) -> int:
+        """When all that an op depends on lets it start."""
+        return max(
+            self.start(it.source, iteration - it.distance) + it.latency
+            for it in self.problem.dependences
+            if it.sink == op != it.source
+        )
 
     def overtaking(self, one: str, other: str) -> Iterator[Breach]:
         for mine in self.iterations:
