@@ -16,6 +16,7 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
+from pathlib import Path
 from typing import NoReturn, TextIO, TypeVar, cast
 
 from xdsl.dialects.builtin import (
@@ -36,6 +37,19 @@ Function = TypeVar("Function", bound=Operation)
 
 PASS_STATUS = "nv_tileas.pass_status"
 """The status word: a discardable dictionary on the function, pass name -> i32. Entries that are zero are left out."""
+
+CHECKOUT = Path(__file__).parents[1]
+"""The folder of this package, which has a `pyproject.toml` where it is a checkout."""
+
+
+def how_to_install(extra: str) -> str:
+    """
+    The command that installs an extra of this package: into a checkout in place, so that it stays what is imported.
+    """
+    if not (CHECKOUT / "pyproject.toml").is_file():
+        return f"pip install 'tileas-xdsl[{extra}]'"
+    return f"pip install -e '{'.' if Path.cwd() == CHECKOUT else CHECKOUT}[{extra}]'"
+
 
 SOFT_FAILURE = 4
 """Bit 2 of a pass's status entry: the pass left something undone that a later pass must not rely on."""

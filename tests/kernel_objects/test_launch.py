@@ -404,7 +404,5 @@ def test_without_the_bindings_the_extra_is_named(tmp_path: Path) -> None:
 sys.modules["cuda.bindings"] = None
 refused(lambda: scale.run(src, out, 7, grid=1, device="gpu"))
 """
-    line = (
-        "GPUError: cuda-bindings are needed to launch a kernel, and are not installed: pip install 'tileas-xdsl[gpu]'"
-    )
+    line = "GPUError: cuda-bindings are needed to launch a kernel, and are not installed: pip install -e '.[gpu]'"
     assert said(script, None, tmp_path) == [line]

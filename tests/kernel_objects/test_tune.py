@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -185,9 +186,31 @@ def test_what_cannot_be_foretold_is_said(options: dict[str, Any], text: str) -> 
         tuned({"num_stages": [2]}, **options)
 
 
-def test_an_array_that_the_grid_follows_from_is_named() -> None:
-    with pytest.raises(tileas.Error, match="'c' is missing: the grid follows from its sizes"):
-        tileas.tune(GEMM, {"num_stages": [2]}, {"n": 4}, target="sm_90a", progress=False)
+def test_all_arguments_that_are_missing_are_named_at_once() -> None:
+    space: Any = {"num_stages": [2]}
+    with pytest.raises(tileas.Error, match="@gemm lacks 'a', 'b', 'c': the grid follows from the sizes of arrays"):
+        tileas.tune(GEMM, space, {"n": 4}, target="sm_90a", progress=False)
+    # A launch whose loop has any number of turns cannot be foretold.
+    with pytest.raises(tileas.Error, match="@gemm lacks 'n': "):
+        tileas.tune(GEMM, space, {}, target="sm_90a", grid=(2, 2), progress=False)
+
+
+def test_the_line_to_be_typed_has_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*COMMAND[:2], "--space", "num-stages=2,3", "--arg", "n=4", "--target", "sm_90a"]) == 2
+    said, line = capsys.readouterr().err.splitlines()
+    assert said.endswith("type this, with your sizes:")
+    words = shlex.split(line)
+    arrays = [f"{name}=1024x1024:zeros" for name in "abc"]
+    assert [words[place + 1] for place, word in enumerate(words) if word == "--arg"] == ["n=4", *arrays]
+    assert words[:3] == ["tileas", "tune", COMMAND[1]]
+    assert words[-2:] == ["--target", "sm_90a"]
+
+
+def test_without_llvm_nothing_is_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "find_spec", lambda _: None)
+    monkeypatch.setattr(tuning, "points_of", lambda _: pytest.fail("work was begun"))
+    with pytest.raises(tileas.Error, match=r"llvmlite is not installed: pip install -e"):
+        tuned({"num_stages": [2]})
 
 
 # What is kept ---------------------------------------------------------------------------------------------------------

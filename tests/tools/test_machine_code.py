@@ -248,6 +248,6 @@ def test_without_llvmlite_nothing_is_written(
     (tmp_path / "absent" / "llvmlite" / "__init__.py").write_text("raise ImportError")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "absent"))
     assert compiled(COPY, "-o", tmp_path / "out.ptx", "--target", "sm_80") == 2
-    assert "pip install 'tileas-xdsl[ptx]'" in capsys.readouterr().err
+    assert "pip install -e '.[ptx]'" in capsys.readouterr().err
     assert not (tmp_path / "out.ptx").exists()
     assert not (tmp_path / "out.json").exists()

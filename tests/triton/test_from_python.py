@@ -139,7 +139,7 @@ def test_without_triton_the_error_says_how_to_install_it() -> None:
         "except Exception as error: print(type(error).__name__, error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "InputError error: Triton is not installed: pip install 'tileas-xdsl[triton]'\n"
+    assert done.stdout == "InputError error: Triton is not installed: pip install -e '.[triton]'\n"
 
 
 # Launches -------------------------------------------------------------------------------------------------------------

@@ -22,9 +22,7 @@ from tempfile import TemporaryFile
 from tileas_xdsl.backend import code_generation_child
 from tileas_xdsl.backend.code_generation_child import NO_LLVMLITE, SEPARATOR
 from tileas_xdsl.backend.nvptx import TRIPLE, CodeTarget
-from tileas_xdsl.diagnostics import Error
-
-PIP_COMMAND = "pip install 'tileas-xdsl[ptx]'"
+from tileas_xdsl.diagnostics import Error, how_to_install
 
 
 class CodeGenerationError(Error):
@@ -35,7 +33,7 @@ class MissingLLVMError(CodeGenerationError):
     """llvmlite is not installed."""
 
     def __init__(self) -> None:
-        super().__init__(f"LLVM is needed to write PTX, and llvmlite is not installed: {PIP_COMMAND}")
+        super().__init__(f"LLVM is needed to write PTX, and llvmlite is not installed: {how_to_install('ptx')}")
 
 
 @dataclass(frozen=True)
@@ -80,4 +78,4 @@ def _reason(said: str) -> str:
     return f"{text} ({function[0].lower()}{function[1:]})" if function is not None else text
 
 
-__all__ = ["PIP_COMMAND", "TRIPLE", "CodeGenerationError", "Generated", "MissingLLVMError", "generate", "ptx_of"]
+__all__ = ["TRIPLE", "CodeGenerationError", "Generated", "MissingLLVMError", "generate", "ptx_of"]

@@ -23,7 +23,7 @@ from typing import Any, NoReturn, cast
 import numpy as np
 
 from tileas_xdsl.backend.contract import MAP_ALIGNMENT, MAP_BYTES, KernelContract, Number, TensorMap
-from tileas_xdsl.diagnostics import Error
+from tileas_xdsl.diagnostics import Error, how_to_install
 from tileas_xdsl.kernels.arrays import Array, dense
 from tileas_xdsl.kernels.binding import (
     Bound,
@@ -42,7 +42,6 @@ from tileas_xdsl.kernels.repeated import Cells, read
 from tileas_xdsl.machine.arguments import ArgumentError
 from tileas_xdsl.targets.chips import runs_on
 
-PIP_COMMAND = "pip install 'tileas-xdsl[gpu]'"
 MOST_THREADS, MOST_SHARED = 1, 97
 """`CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK`, `_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN`"""
 MULTIPROCESSORS = 16
@@ -103,7 +102,9 @@ def _driver() -> Any:
     try:
         from cuda.bindings import driver  # pyright: ignore
     except ImportError:
-        raise GPUError(f"cuda-bindings are needed to launch a kernel, and are not installed: {PIP_COMMAND}") from None
+        raise GPUError(
+            f"cuda-bindings are needed to launch a kernel, and are not installed: {how_to_install('gpu')}"
+        ) from None
     found = cast("Any", driver)
     try:
         status = int(found.cuInit(0)[0])

@@ -14,7 +14,7 @@ from typing import Any
 
 from xdsl.universe import Universe
 
-from tileas_xdsl.diagnostics import recorded_diagnostics
+from tileas_xdsl.diagnostics import how_to_install, recorded_diagnostics
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.inputs import read_text
 from tileas_xdsl.tools.pass_pipelines import passes_named
@@ -45,9 +45,7 @@ def viewer(file: str | None, pipeline: str) -> Any:
     text = None if file is None else read_text(file)
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
-        raise InputError(
-            [f"error: the viewer of xDSL needs {' and '.join(missing)}\n  help: pip install 'tileas-xdsl[gui]'"]
-        )
+        raise InputError([f"error: the viewer of xDSL needs {' and '.join(missing)}\n  help: {how_to_install('gui')}"])
     from xdsl.interactive.app import InputApp
 
     everything = Universe.get_multiverse()

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from tileas_xdsl.checker.verdict.preconditions import stated_in
+from tileas_xdsl.diagnostics import how_to_install
 from tileas_xdsl.targets.machine_models import CAPABILITIES
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.triton.host.driver import driver_for
 
 VERSION = "3.9"
 """The release of Triton whose TTGIR is read."""
-HOW_TO_INSTALL = "pip install 'tileas-xdsl[triton]'"
 NVIDIA = re.compile(r"sm_(\d+)a?")
 AMD = re.compile(r"gfx\w+")
 THREADS_OF_WAVES = {"gfx9": 64}
@@ -32,14 +32,14 @@ def need_triton() -> Any:
     try:
         import triton  # pyright: ignore
     except ImportError:
-        raise InputError([f"error: Triton is not installed: {HOW_TO_INSTALL}"]) from None
+        raise InputError([f"error: Triton is not installed: {how_to_install('triton')}"]) from None
     library: Any = triton
     found = str(library.__version__)
     if not found.startswith(f"{VERSION}."):
         raise InputError(
             [
                 f"error: Triton {found} is installed, and the TTGIR of {VERSION} is what is read here: "
-                f"{HOW_TO_INSTALL}, or run 'tileas check' on the text that yours prints"
+                f"{how_to_install('triton')}, or run 'tileas check' on the text that yours prints"
             ]
         )
     return library

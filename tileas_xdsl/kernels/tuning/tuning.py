@@ -24,15 +24,19 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
+from importlib.util import find_spec
 from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import BlockArgument
 
+from tileas_xdsl.backend.code_generation import MissingLLVMError
 from tileas_xdsl.backend.contract import ProgramAxis
 from tileas_xdsl.backend.present_gpu import present_capability
 from tileas_xdsl.diagnostics import Error
+from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.kernels.arrays import array_of
 from tileas_xdsl.kernels.binding import AskedGrid, Grid, bound, extents_in, grid_of
 from tileas_xdsl.kernels.cache import Cache
@@ -45,7 +49,15 @@ from tileas_xdsl.kernels.tuning.result import Candidate, Tuning
 from tileas_xdsl.kernels.tuning.space import Make, Point, Space, made, options_of, points_of, taken
 from tileas_xdsl.kernels.tuning.steps import Step, Task, first_line
 from tileas_xdsl.kernels.tuning.workers import Workers
-from tileas_xdsl.machine.arguments import ArgumentError, Arguments, named_arguments
+from tileas_xdsl.machine.arguments import (
+    ArgumentError,
+    Arguments,
+    find_function,
+    is_integer_scalar,
+    is_shaped,
+    name_of,
+    named_arguments,
+)
 from tileas_xdsl.targets.chips import runs_on
 from tileas_xdsl.tools.compile import Options
 from tileas_xdsl.tools.errors import InputError
@@ -55,6 +67,17 @@ from tileas_xdsl.tools.machine_code.default_target import chosen_target
 
 TOLERANCES = {1: 0.1, 2: 1e-2, 4: 1e-3, 8: 1e-9}
 """Bytes of a float -> how far two results may be apart, relatively, whose sums went in another order."""
+
+
+class MissingArguments(ArgumentError):
+    """Arguments without which a launch cannot be foretold; the message names all of them."""
+
+    def __init__(self, function: str, arguments: Sequence[BlockArgument]) -> None:
+        self.arguments = tuple(arguments)
+        names = ", ".join(f"'{name_of(each)}'" for each in arguments)
+        super().__init__(
+            f"@{function} lacks {names}: the grid follows from the sizes of arrays, and the turns of loops from numbers"
+        )
 
 
 class WrongNumbersError(Error):
@@ -170,7 +193,8 @@ def tune(make: Make, space: Space, arguments: Given, how: HowTuned) -> Tuning:
     The candidates of `space` in their order, and the kernel of the fastest.
 
     Raises `InputError` for a space, a program or arguments that are wrong, where no candidate is left, and for a target
-    of which no figures are known while there is no GPU to measure on.
+    of which no figures are known while there is no GPU to measure on; `MissingArguments`, which names all that are
+    missing; `MissingLLVMError`, before anything is estimated, if there is no LLVM.
     """
     return _Search(make, space, arguments, how).run()
 
@@ -179,6 +203,8 @@ class _Search:
     """One tuning."""
 
     def __init__(self, make: Make, space: Space, arguments: Given, how: HowTuned) -> None:
+        if find_spec("llvmlite") is None:
+            raise MissingLLVMError
         self.how = how
         self.tries = [self._try(make, point, arguments) for point in points_of(space)]
         self.target = self.tries[0].request.target or ""
@@ -308,9 +334,24 @@ class _Search:
                 sizes[name] = array.shape
             elif array is None and not isinstance(value, float):
                 numbers[name] = int(value)
+        self._require_all(module, values)
         programs = programs_of(module)
         axes = programs[self.how.function or next(iter(programs))] if programs else None
         return Problem(numbers=numbers, sizes=sizes, grid=_grid(self.how.grid, axes, sizes, values))
+
+    def _require_all(self, module: ModuleOp, values: Mapping[str, Any]) -> None:
+        """Raises `MissingArguments` if a number is missing, or an array while nothing else says the grid."""
+        op, body = find_function(module, self.how.function)
+        function = FunctionOpInterface.of(op)
+        assert function is not None
+        missing = [
+            argument
+            for argument in body.blocks[0].args
+            if name_of(argument) not in values
+            and (is_integer_scalar(argument.type) or (self.how.grid is None and is_shaped(argument.type)))
+        ]
+        if missing:
+            raise MissingArguments(function.function_name, missing)
 
     # What is kept -----------------------------------------------------------------------------------------------------
 

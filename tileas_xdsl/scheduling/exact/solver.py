@@ -21,13 +21,13 @@ from enum import Enum
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from tileas_xdsl.diagnostics import how_to_install
+
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpSolver, IntervalVar, IntVar, LinearExpr
     from ortools.sat.python.cp_model_helper import Literal
 
-INSTALL = "pip install 'tileas-xdsl[exact]'"
 SEED = 0
-
 LEAST, MOST = -(2**63), 2**63 - 1
 
 
@@ -35,7 +35,10 @@ class SolverMissing(RuntimeError):
     """The solver is not installed; the message has the command that installs it."""
 
     def __init__(self) -> None:
-        super().__init__(f"the exact scheduler needs the solver CP-SAT of OR-tools, which is not installed: {INSTALL}")
+        super().__init__(
+            "the exact scheduler needs the solver CP-SAT of OR-tools, which is not installed: "
+            f"{how_to_install('exact')}"
+        )
 
 
 def _cp_model() -> ModuleType:

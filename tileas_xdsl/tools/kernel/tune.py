@@ -13,19 +13,24 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from xdsl.dialects.builtin import DYNAMIC_INDEX
+
 from tileas_xdsl.kernels.tuning.result import Tuning
-from tileas_xdsl.kernels.tuning.tuning import COMPILED, HowTuned, tune
-from tileas_xdsl.machine.arguments import ArgumentError, argument_names, find_function
+from tileas_xdsl.kernels.tuning.tuning import COMPILED, HowTuned, MissingArguments, tune
+from tileas_xdsl.machine.arguments import ArgumentError, argument_names, find_function, is_shaped, name_of
 from tileas_xdsl.tools.argument_values import argument_values
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.inputs import read_module
 from tileas_xdsl.tools.output_files import write_text
 from tileas_xdsl.tools.progress import bar
 
+MANY, TURNS = 1024, 16
+"""The extent of an array, and the number, in the line that is to be completed."""
 WRITERS: dict[str, Callable[[Tuning], str]] = {
     ".json": lambda found: f"{json.dumps(found.to_dict(), indent=2)}\n",
     ".svg": lambda found: f"{found.plot()}\n",
@@ -55,6 +60,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     try:
         return _tune(arguments)
+    except MissingArguments as error:
+        raise InputError([f"error: {error}; type this, with your sizes:", f"  {_whole(arguments, error)}"]) from None
     except ArgumentError as error:
         raise InputError([f"error: {error}"]) from None
 
@@ -84,6 +91,25 @@ def _tune(arguments: argparse.Namespace) -> int:
     print(found)
     print(repr(found))
     return 0
+
+
+def _whole(arguments: argparse.Namespace, missing: MissingArguments) -> str:
+    """The command with a value for each argument that is missing: 1,024 elements along each axis, 16 turns."""
+    given = [each for entry in arguments.arg for each in ("--arg", entry)]
+    for argument in missing.arguments:
+        value = str(TURNS)
+        if is_shaped(argument.type):
+            extents = argument.type.get_shape()
+            value = f"{'x'.join(str(MANY if extent == DYNAMIC_INDEX else extent) for extent in extents)}:zeros"
+        given += ["--arg", f"{name_of(argument)}={value}"]
+    named = {
+        "--grid": arguments.grid,
+        "--target": arguments.target,
+        "--function": arguments.function,
+        "-o": arguments.out,
+    }
+    options = [each for option, value in named.items() if value is not None for each in (option, value)]
+    return shlex.join(["tileas", "tune", arguments.file, "--space", *arguments.space, *given, *options])
 
 
 def _values(entry: str) -> tuple[str, Sequence[Any]]:

@@ -43,7 +43,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 from xdsl.printer import Printer
 
-from tileas_xdsl.diagnostics import RefusedError
+from tileas_xdsl.diagnostics import RefusedError, how_to_install
 from tileas_xdsl.dialects.array_numbers import ARGUMENTS, ARRAY, NAME, NUMBER
 from tileas_xdsl.dialects.cuda_tile.attributes import HintsAttr
 from tileas_xdsl.dialects.cuda_tile.structure import EntryOp
@@ -235,14 +235,11 @@ def _launched(path: str, file: str, name: str) -> tuple[Any, str]:
     return first.kernel, ", ".join(first.words)
 
 
-MISSING = "error: cuTile Python is not installed: pip install 'tileas-xdsl[cutile]'"
-
-
 def _cutile() -> Any:
     try:
         import cuda.tile as ct  # pyright: ignore
     except ImportError:
-        raise InputError([MISSING]) from None
+        raise InputError([f"error: cuTile Python is not installed: {how_to_install('cutile')}"]) from None
     return ct
 
 
@@ -251,7 +248,7 @@ def _compilation() -> Any:
     try:
         from cuda.tile import compilation  # pyright: ignore
     except ImportError:
-        raise InputError([MISSING]) from None
+        raise InputError([f"error: cuTile Python is not installed: {how_to_install('cutile')}"]) from None
     return compilation
 
 
