@@ -61,12 +61,31 @@ CARRIED = """%r = scf.for %k = %c0 to %n step %c1 iter_args(%a = %f) -> (f32) {
   %b = arith.addf %a, %l : f32
   scf.yield %b : f32
 }"""
+EXCHANGE = "%all = arith.constant -1 : i32\n%last = arith.constant 31 : i32"
+NEIGHBOUR = f"{EXCHANGE}\n%e = nvvm.shfl.sync bfly %all, %w, %i1, %last : f32 -> f32"
+FROM_NEIGHBOUR = (
+    f"{EXCHANGE}\n%h = nvvm.shfl.sync bfly %all, %tid, %i1, %last : i32 -> i32\n"
+    "%q = llvm.getelementptr %s[%h] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, f32"
+)
+FROM_FIRST = FROM_NEIGHBOUR.replace("bfly %all, %tid, %i1", "idx %all, %tid, %none").replace(
+    EXCHANGE, f"{EXCHANGE}\n%none = arith.constant 0 : i32"
+)
 READ_BACK = """%o = arith.addi %i1, %i1 : i32
 llvm.store %o, %s : i32, !llvm.ptr<3>
 nvvm.barrier0
 %d = llvm.load %s : !llvm.ptr<3> -> i32
 %is = arith.cmpi eq, %d, %i1 : i32
 scf.if %is { llvm.store %f, %s : f32, !llvm.ptr<3> }"""
+READ_BACK_IN_A_BRANCH = READ_BACK.replace(
+    "%d = llvm.load %s : !llvm.ptr<3> -> i32",
+    """%some = arith.cmpi slt, %c0, %n : index
+%d = scf.if %some -> (i32) {
+  %in = llvm.load %s : !llvm.ptr<3> -> i32
+  scf.yield %in : i32
+} else {
+  scf.yield %i1 : i32
+}""",
+)
 CASES = {
     "each its own": (f"{OF_THREAD}\nllvm.store %w, %p : f32, !llvm.ptr<3>", "safe"),
     "two to one place": (f"{HALF}\n{OF_THREAD}\nllvm.store %w, %q : f32, !llvm.ptr<3>", "race"),
@@ -75,7 +94,12 @@ CASES = {
     "all to one place, one value": (f"{OF_NOBODY}\nllvm.store %v, %s : f32, !llvm.ptr<3>", "safe"),
     "carried": (f"{CARRIED}\nllvm.store %r, %p : f32, !llvm.ptr<3>", "safe"),
     "carried, to one place": (f"{CARRIED}\nllvm.store %r, %s : f32, !llvm.ptr<3>", "race"),
+    "exchanged": (f"{OF_THREAD}\n{NEIGHBOUR}\nllvm.store %e, %p : f32, !llvm.ptr<3>", "safe"),
+    "exchanged, to one place": (f"{OF_THREAD}\n{NEIGHBOUR}\nllvm.store %e, %s : f32, !llvm.ptr<3>", "race"),
+    "to an exchanged place": (f"{FROM_NEIGHBOUR}\n{OF_THREAD}\nllvm.store %w, %q : f32, !llvm.ptr<3>", "safe"),
+    "all to the place of the first": (f"{FROM_FIRST}\n{OF_THREAD}\nllvm.store %w, %q : f32, !llvm.ptr<3>", "race"),
     "read back": (READ_BACK, "safe"),
+    "read back in a branch": (READ_BACK_IN_A_BRANCH, "safe"),
 }
 
 
@@ -122,6 +146,27 @@ def test_stores_of_numbers_that_are_read_keep_their_data() -> None:
     assert not any(isinstance(op, arith.AddiOp) for op in left_out_of(module))
 
 
+def test_what_lanes_exchange_is_left_out_unless_it_gives_an_address() -> None:
+    data = parse(kernel(CASES["exchanged"][0]))
+    assert any(isinstance(op, arith.AddfOp) for op in left_out_of(data))
+    places = parse(kernel(FROM_NEIGHBOUR.replace("%tid,", "%t,").replace(EXCHANGE, f"{EXCHANGE}\n{SHIFTED}"), STORED))
+    assert not any(isinstance(op, arith.AddiOp) for op in left_out_of(places))
+
+
+SHIFTED, STORED = "%t = arith.addi %tid, %i1 : i32", "llvm.store %f, %q : f32, !llvm.ptr<3>"
+
+
+def test_a_number_that_a_loop_carries_is_not_read_from_memory() -> None:
+    """The phase of a barrier has as many bits as the sums that the kernel stores, and does not keep them."""
+    phase = CARRIED.replace("iter_args(%a = %f) -> (f32)", "iter_args(%a = %f, %o = %i1) -> (f32, i32)").replace(
+        "scf.yield %b : f32", "%t = arith.addi %o, %i1 : i32\nscf.yield %b, %t : f32, i32"
+    )
+    place = "%q = llvm.getelementptr %s[%r#1] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, f32"
+    module = parse(kernel(phase.replace("%r = ", "%r:2 = "), place, "llvm.store %r#0, %q : f32, !llvm.ptr<3>"))
+    left_out = left_out_of(module)
+    assert {op_name(op) for op in left_out} == {"arith.addf", "arith.constant"}
+
+
 def test_one_look_at_late_registers_is_kept_between_two_waits() -> None:
     module = threads_of("gemm_64x64x16", "unspecialize", "sm_90a")
     left_out = left_out_of(module)
@@ -131,7 +176,11 @@ def test_one_look_at_late_registers_is_kept_between_two_waits() -> None:
 
 
 VARIANTS = list(
-    product(("elementwise", "gemm_64x64x16", "reduction"), ("sm_80", "sm_90a"), ("unspecialize", "warp-specialize"))
+    product(
+        ("elementwise", "gemm_64x64x16", "reduction", "attention_64"),
+        ("sm_80", "sm_90a"),
+        ("unspecialize", "warp-specialize"),
+    )
 )
 PARTS = 48
 """Each takes one of so many changes of its threads."""

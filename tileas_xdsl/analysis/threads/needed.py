@@ -12,9 +12,10 @@ Dependence Graph", 1991, section 7) whose roots are the ops that act. They bring
 and not their data. A value that is carried by loops and branches brings what it is carried from. Every op that acts is
 kept, and so is every branch.
 
-Data matter after all where a number is read from memory that is needed: stores of numbers of its width bring what they
-store. Where a value is *late* (an asynchronous op fills its registers), an ordinary op that looks at it too early is a
-mistake. Of the ops that look at it between two synchronising ones the first is kept, though nothing needs its result.
+Data matter after all where a result of their op is needed, as of an exchange between lanes; and where a number is read
+from memory that is needed: stores of numbers of its width bring what they store. Where a value is *late* (an
+asynchronous op fills its registers), an ordinary op that looks at it too early is a mistake. Of the ops that look at it
+between two synchronising ones the first is kept, though nothing needs its result.
 
 What the ops are is told by `Roles`, so that readers of other levels can ask the same.
 """
@@ -42,7 +43,7 @@ class Roles:
     depends_on: Callable[[Operation], Sequence[SSAValue]]
     """The operands of such an op on which its results depend."""
     data: Callable[[Operation], Sequence[SSAValue]]
-    """The operands of an op that acts which make no difference to what it does."""
+    """The operands of an op that acts which make no difference to what it does, only to what it gives."""
     reads: Callable[[Operation], bool]
     """Whether what an op that acts gives may be a number that another op has stored."""
     gives_late: Callable[[Operation], bool]
@@ -73,6 +74,8 @@ class _Search:
     needed: set[SSAValue] = field(default_factory=set[SSAValue])
     carried_from: dict[SSAValue, list[SSAValue]] = field(default_factory=dict[SSAValue, list[SSAValue]])
     """Value -> those that it is another name of, one way or another."""
+    made_of: dict[SSAValue, Sequence[SSAValue]] = field(default_factory=dict[SSAValue, Sequence[SSAValue]])
+    """What an op that acts gives -> its data."""
     acting: list[Operation] = field(default_factory=list[Operation])
     data: dict[Operation, Sequence[SSAValue]] = field(default_factory=dict[Operation, Sequence[SSAValue]])
 
@@ -81,7 +84,8 @@ class _Search:
             if not self.roles.computes(op):
                 self.acting.append(op)
         self._need(list(self._roots()))
-        given = [result for op in self.acting if op.results and self.roles.reads(op) for result in op.results]
+        reading = (op for op in self.acting if op.results and self.roles.reads(op))
+        given = [result for op in reading for result in op.results if result not in self.carried_from]
         while stored := list(self._stored_for(given)):
             self._need(stored)
         late = self._late()
@@ -93,6 +97,7 @@ class _Search:
         """What the ops that act need; what they carry on is noted."""
         for op in self.acting:
             data = self.data[op] = self.roles.data(op)
+            self.made_of |= dict.fromkeys(op.results, data)
             for index, operand in enumerate(op.operands):
                 targets = carried_to(Use(op, index))
                 for target in targets or ():
@@ -106,7 +111,7 @@ class _Search:
             if value in self.needed:
                 continue
             self.needed.add(value)
-            values += self.carried_from.get(value, ())
+            values += (*self.carried_from.get(value, ()), *self.made_of.get(value, ()))
             owner = value.owner
             if isinstance(owner, Operation) and self.roles.computes(owner):
                 values += self.roles.depends_on(owner)

@@ -85,8 +85,11 @@ class Facts:
     """How many of the leading operands decide what runs."""
     calls: bool = False
     """Whether it hands its operands to a function."""
-    data: tuple[str, ...] = ()
-    """The groups of operands of an op that acts which make no difference to what it does, whatever numbers they are."""
+    data: tuple[str, ...] | Callable[[Operation], Sequence[SSAValue]] = ()
+    """
+    The groups of operands of an op that acts, or the operands, which make no difference to what it does, whatever
+    numbers they are; but its results may depend on them. Ask `data_of`.
+    """
     may_fail: bool = False
     """Whether an op that only computes is a mistake for some operands, as a division by zero is."""
     stores_data: bool = False
@@ -127,7 +130,7 @@ class Said(TypedDict, total=False):
     tells: Tells
     deciding: int
     calls: bool
-    data: tuple[str, ...]
+    data: tuple[str, ...] | Callable[[Operation], Sequence[SSAValue]]
     may_fail: bool
     stores_data: bool
     indexes: tuple[tuple[str, str], ...]

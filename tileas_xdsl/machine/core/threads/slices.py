@@ -66,7 +66,10 @@ def operands_around(op: Operation, left_out: Collection[Operation]) -> tuple[SSA
 
 
 def _data(op: Operation) -> list[SSAValue]:
-    return [operand for name in facts_of(op).data for operand in operands_called(op, name)]
+    data = facts_of(op).data
+    if callable(data):
+        return list(data(op))
+    return [operand for name in data for operand in operands_called(op, name)]
 
 
 def _reads(op: Operation) -> bool:

@@ -11,7 +11,10 @@ Any other text is refused, whatever it says: it may wait and signal, so nobody m
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+from xdsl.ir import Operation, SSAValue
 
 from tileas_xdsl.dialects.nvvm import wgmma
 from tileas_xdsl.dialects.nvvm.register_products import K, RegisterProduct
@@ -41,7 +44,16 @@ ROWS = MmaShape(16, 8, K)
 """The rows of A that a warp has: its fragment is that of `mma.sync`."""
 
 
-@issues(InlinePtxOp, per_thread=TakesPerThread.ITSELF)
+def _sums_and_a(op: Operation) -> Sequence[SSAValue]:
+    """What a product adds to, and the registers that it multiplies: they do not say what it reads."""
+    product = RegisterProduct.of(op) if isinstance(op, InlinePtxOp) else None
+    if product is None:
+        return ()
+    sums, a, _ = product.split(op.operands)
+    return [sums, *(register for part in a for register in part)]
+
+
+@issues(InlinePtxOp, per_thread=TakesPerThread.ITSELF, data=_sums_and_a)
 def _inline_ptx(agent: Agent, op: InlinePtxOp, *operands: Any) -> Answer:
     product = RegisterProduct.of(op)
     if product is None:

@@ -75,7 +75,7 @@ def source_lane(kind: ShflKind, lane: int, offset: int, clamp: int) -> tuple[int
     return (named, True) if is_there else (lane, False)
 
 
-@effect(ShflOp, per_thread=TakesPerThread.ITSELF)
+@effect(ShflOp, per_thread=TakesPerThread.ITSELF, data=("val",))
 def _shfl(agent: Agent, op: ShflOp, mask: Any, value: Any, offset: Any, clamp: Any) -> Any:
     must_be_whole_warp(agent, op)
     if agent.hardware is None:
