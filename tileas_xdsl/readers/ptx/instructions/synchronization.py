@@ -198,7 +198,7 @@ def _work_asked_for(builder: Builder, call: Call) -> None:
 
 
 def _work_given(builder: Builder, call: Call) -> None:
-    """`query_cancel.is_canceled`; which cluster it is nobody knows."""
+    """`query_cancel.is_canceled`; which cluster it is stays open."""
     result = Register("", 1)
 
     def make(e: Emission, step: Step) -> None:
