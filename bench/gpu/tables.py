@@ -28,8 +28,8 @@ PROGRAMS = {
 }
 """The programs that the page shows, by their names in `kernels_h200.json`."""
 OPTIONS = {
-    "base": "128x128x64, without options",
-    "two": "the same, two blocks a multiprocessor (`--blocks 2`)",
+    "base": "128x128x64, one block a multiprocessor (`--blocks 1`)",
+    "two": "the same, two blocks: since then without options",
     "one_w8_p": "the same, `--num-warps 8 --persistent --num-stages 6`",
     "coop": "128x256x64, two warpgroups, 4 slots (`--no-persistent`)",
     "coop_p": "the same, each block many tiles, 3 slots: without options",

@@ -49,13 +49,13 @@ def test_a_loop_becomes_an_object(gemm: Kernel) -> None:
     assert "define ptx_kernel void @gemm(" in gemm.llvm_ir
     assert gemm.cubin.startswith(b"\x7fELF")
     assert gemm.verdict is None
-    assert gemm.report.registers == 232
+    assert gemm.report.registers == 128
     assert gemm.report.spill_bytes == 0
     assert gemm.report.serialized_products == ""
-    assert gemm.report.shared_bytes == 164_912
+    assert gemm.report.shared_bytes == 98_480
     ((stages, cycles),) = [(loop.stages, loop.cycles) for loop in gemm.report.loops]
     assert (stages, cycles) == (3, 530)
-    assert gemm.decisions[-1].startswith("@gemm: 256 threads a block, 232 registers a thread")
+    assert gemm.decisions[-1].startswith("@gemm: 256 threads a block, 128 registers a thread")
 
 
 def test_the_contract_is_typed(gemm: Kernel) -> None:
@@ -82,13 +82,13 @@ def test_the_stages_are_the_ir_behind_each_pass(gemm: Kernel) -> None:
 
 def test_it_says_and_shows_what_it_is(gemm: Kernel) -> None:
     assert repr(gemm) == (
-        "Kernel(@gemm on sm_90a: 256 threads a block, 232 registers a thread, 0 bytes spilled, "
-        "164,912 bytes of shared memory; threads: not checked)"
+        "Kernel(@gemm on sm_90a: 256 threads a block, 128 registers a thread, 0 bytes spilled, "
+        "98,480 bytes of shared memory; threads: not checked)"
     )
     page = gemm._repr_html_()
     assert Tags(page).open == []
     assert "a turn every 530 cycles" in page
-    assert json.loads(json.dumps(gemm.to_dict()))["report"]["registers"] == 232
+    assert json.loads(json.dumps(gemm.to_dict()))["report"]["registers"] == 128
 
 
 def test_the_verdict_is_that_of_the_check_of_the_threads() -> None:

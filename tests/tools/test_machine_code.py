@@ -72,7 +72,7 @@ def test_a_loop_becomes_a_kernel_of_agents(tmp_path: Path, capsys: pytest.Captur
     assert kernel["serialized_products"] == ""
     assert [parameter["kind"] for parameter in kernel["parameters"][:2]] == ["tensor map", "tensor map"]
     said = capsys.readouterr().out
-    assert "@gemm: 2 agents; agent 0: 4 warps, 40 registers a thread; agent 1: 4 warps, 232 registers a thread" in said
+    assert "@gemm: 2 agents; agent 0: 4 warps, 40 registers a thread; agent 1: 4 warps, 216 registers a thread" in said
     assert "@gemm: 256 threads a block" in said
 
 

@@ -9,13 +9,14 @@ nobody says it.
     delta rule, 32 x 64 a turn      88 for sums, 152 for factors, which `mma.sync` has in registers: too many again
 
 A block of two warpgroups is alone on its multiprocessor, so nothing hides what stands before and behind its turns but
-its own loads: it computes one program after the other. Of one whose products wait for what is computed between them two
-blocks share a multiprocessor, if they fit.
+its own loads: it computes one program after the other. Where the sums of two blocks fit, two share a multiprocessor, if
+their tiles have room: one multiplies while the other waits, computes or stores. On an H200 a product in tiles of
+128 x 128 has 0.98 of cuBLAS so, and 0.79 with one block (`docs/performance.md`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -64,7 +65,7 @@ class Structure:
 
     def __str__(self) -> str:
         if self.blocks > 1:
-            return f"{self.blocks} blocks share a multiprocessor, since products wait for what is computed between them"
+            return f"{self.blocks} blocks share a multiprocessor: one multiplies while the other does not"
         many = ", and each block computes many programs" if self.persistent else ""
         return f"{self.num_warps} warps compute, since its sums are too many for {WARPGROUP}{many}"
 
@@ -100,14 +101,18 @@ def _structure(function: Operation, products: Sequence[DotOp]) -> Structure | No
     if MOST_SUMS < registers <= 2 * MOST_SUMS and not any(each % (2 * ROWS_OF_GROUP) for each in rows):
         slots = SLOTS if behind else SLOTS_UNDER_LOAD
         return Structure(2 * WARPGROUP, program_axes(function) is not None and _stays(function, slots))
-    if behind and LEAST_SHARED < registers <= MOST_SHARED and rows == {ROWS_OF_GROUP} and _two_fit(function):
+    if LEAST_SHARED < registers <= MOST_SHARED and _two_share(function, rows, is_chained=bool(behind)):
         return Structure(WARPGROUP, persistent=False, blocks=2)
     return None
 
 
-def _two_fit(function: Operation) -> bool:
-    """Whether two blocks have room for all tiles that they load."""
-    return _loaded(function, SLOTS) <= machine_model("sm_90a").shared_among(2).shared_bytes
+def _two_share(function: Operation, rows: Collection[int], *, is_chained: bool) -> bool:
+    """Whether one warpgroup has the rows of each sum, and two blocks have room for all tiles that they load."""
+    if is_chained:
+        has_rows, slots = rows == {ROWS_OF_GROUP}, SLOTS
+    else:
+        has_rows, slots = not any(each % ROWS_OF_GROUP for each in rows), SLOTS_UNDER_LOAD
+    return has_rows and _loaded(function, slots) <= machine_model("sm_90a").shared_among(2).shared_bytes
 
 
 def _stays(function: Operation, slots: int) -> bool:
