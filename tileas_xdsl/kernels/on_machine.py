@@ -130,7 +130,7 @@ ALONE = (1, 1, 1)
 def _write_back(name: str, own: Mapping[str, NDArray[Any]], left: NDArray[Any]) -> None:
     array = own[name]
     if array.flags.writeable:
-        np.copyto(array, left)
+        np.copyto(array, left.view(array.dtype))  # integers of IR have no sign
     elif not np.array_equal(array.view(np.uint8), left.view(np.uint8)):
         raise ArgumentError(f"'{name}' is written by the kernel, and the array that is given cannot be")
 
