@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, FixedBitwidthType, MemRefType, 
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
+from tileas_xdsl.analysis.memory.rows import promised_rows
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledStoreOp
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.attributes import bound_atom
@@ -91,7 +92,7 @@ def _stands_behind_loops(op: Operation) -> bool:
 def _has_a_map(array: SSAValue) -> bool:
     """
     Whether an array is an argument of the function, row behind row, with elements of a byte or more, and rows are
-    multiples of what TMA takes.
+    multiples of what TMA takes, as far as its type and the argument say.
     """
     if not isinstance(array, BlockArgument) or not isinstance(array.block.parent_op(), KernelFunction):
         return False
@@ -100,6 +101,8 @@ def _has_a_map(array: SSAValue) -> bool:
         return False
     row, element = kind.get_shape()[-1:], cast("MemRefType[Attribute]", kind).element_type
     bits = element.bitwidth if isinstance(element, FixedBitwidthType) else 0
+    if promised_rows(array) % INNER_BYTES:
+        return False
     return bits >= 8 and (not row or row[0] == DYNAMIC_INDEX or row[0] * bits % (8 * INNER_BYTES) == 0)
 
 
