@@ -6,6 +6,7 @@ against schedules that are broken on purpose.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import replace
 
 import pytest
@@ -21,6 +22,8 @@ from tileas_xdsl.scheduling.modulo.arms import (
     RETRY,
     CostVector,
     LoopFacts,
+    SeatCosts,
+    candidate_seats,
     gallop,
     least_cap,
     spill_surcharge,
@@ -73,6 +76,28 @@ def test_caps_are_sought_by_doubling_and_bisection(threshold: int) -> None:
     assert len(asked) <= 20
     assert least_cap(lambda cap: False, 10) is None
     assert gallop(lambda ii: ii >= threshold, 1, 200) == max(threshold, 1)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_cost_counts_who_is_seated_and_the_least_is_among_few_seats(seed: int) -> None:
+    problem = mixed_problem(seed)
+    attempt = Attempt(problem, bounds_of(problem).mii + 3)
+    for op in range(len(problem.ops)):
+        starts, ii = attempt.table.starts, attempt.ii
+        costs = SeatCosts(attempt.table, op, [])
+        seats = [costs.at(start) for start in attempt.seats(op)]
+        for cost in seats:
+            row = [at for at in starts.values() if (at - cost.start) % ii == 0]
+            here = sum(at // ii == cost.start // ii for at in row)
+            assert (cost.pipe_slot, cost.pressure) == (0, min(here, 4) + min(len(row) - here, 3))
+            behind = [other > op for other, at in starts.items() if at % ii <= cost.start % ii]
+            ahead = [other < op for other, at in starts.items() if at % ii > cost.start % ii]
+            assert cost.inversions == sum(behind) + sum(ahead)
+        few = list(map(costs.at, candidate_seats(attempt, op, follows=False)))
+        assert set(few) <= set(seats)
+        assert min(few, default=None) == min(seats, default=None)
+        if seats:
+            attempt.seat(op, seats[seed % len(seats)].start, COST)
 
 
 def test_costs_are_compared_entry_by_entry() -> None:
@@ -259,6 +284,18 @@ def test_how_close_to_the_optimum_the_arms_come() -> None:
     assert above >= total // (5 if FULL else 7), f"{above} of {total}"
     assert arms[PERMUTE] > 0
     assert arms[EJECTION] > 0
+
+
+def test_far_from_its_bound_the_search_tries_few_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+
+    def placed(facts: LoopFacts, ii: int, _: Collection[str]) -> Attempt | None:
+        tried.append(ii)
+        return place(facts, ii) if ii >= 1015 else None
+
+    monkeypatch.setattr("tileas_xdsl.scheduling.modulo.search.place", placed)
+    assert found(WORKED).ii == 1039
+    assert [ii - 15 for ii in tried] == [*range(9), 16, 32, 64, 128, 256, 512, 1024]
 
 
 # Memory ---------------------------------------------------------------------------------------------------------------

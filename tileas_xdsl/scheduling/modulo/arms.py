@@ -6,7 +6,7 @@ that fails leaves the table as it was.
 |---|---|---|
 | PERMUTE | by their distance to what they depend on | the earliest |
 | FUSE | the same; independent ops that take the same slots sit side by side | the earliest for both |
-| RETRY | by the longest path to the end of the iteration; dead ops are skipped | the earliest |
+| RETRY | by the longest path to the end of the iteration | the earliest |
 | COST-BASED | as in RETRY | that of the least cost vector |
 
 What the cost-based arm minimises: a vector that is compared entry by entry, never added up.
@@ -26,9 +26,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
-from tileas_xdsl.scheduling.modulo.attempt import DEAD, Attempt
+from tileas_xdsl.scheduling.modulo.attempt import Attempt
 from tileas_xdsl.scheduling.modulo.distances import (
     NO_PATH,
     distance_matrix,
@@ -94,27 +95,33 @@ def spill_surcharge(pressure: int, budget: int = PRESSURE_BUDGET) -> int:
     return 0 if pressure <= budget else min(SURCHARGE * (pressure - budget), MOST_SURCHARGE)
 
 
-def cost_of(table: ReservationTable, op: int, start: int, distances: Sequence[tuple[int, int]]) -> CostVector:
+class SeatCosts:
     """
-    The cost of seating `op` at `start`; `distances` are those from ops that are seated, as (op, latency less II times
-    distance).
+    What it costs to seat `op` beside those that are seated; `distances` are those from some of these, as (op, latency
+    less II times distance). Rows are sorted once, so the cost of one cycle takes no walk over all ops.
     """
-    gaps = [start - table.starts[other] - length for other, length in distances]
-    farthest = max(gaps, default=0)
-    pipe_slot = least_cap(lambda cap: farthest <= cap, max(farthest, 1)) or 0
-    in_row, carried = pressure(table.starts, table.ii, start)
-    counted = min(in_row, IN_ITERATION_CAP) + min(carried, CROSS_ITERATION_CAP)
-    inversions = sum(
-        (other < op) != (at % table.ii <= start % table.ii) for other, at in table.starts.items() if other != op
-    )
-    return CostVector(pipe_slot, counted, spill_surcharge(in_row + carried), inversions, start)
 
+    def __init__(self, table: ReservationTable, op: int, distances: Sequence[tuple[int, int]]) -> None:
+        self._ii = table.ii
+        self._first = min((table.starts[other] + length for other, length in distances), default=None)
+        others = [(other, at) for other, at in table.starts.items() if other != op]
+        self._before = sorted(at % table.ii for other, at in others if other < op)
+        self._behind = sorted(at % table.ii for other, at in others if other > op)
+        self._stages: dict[int, list[int]] = {}
+        for at in table.starts.values():
+            self._stages.setdefault(at % table.ii, []).append(at // table.ii)
 
-def pressure(starts: Mapping[int, int], ii: int, start: int) -> tuple[int, int]:
-    """How many ops that are seated start in the row of `start` in the same stage, and in other stages."""
-    same_row = [at for at in starts.values() if at % ii == start % ii]
-    in_iteration = sum(at // ii == start // ii for at in same_row)
-    return in_iteration, len(same_row) - in_iteration
+    def at(self, start: int) -> CostVector:
+        """The cost of starting in this cycle."""
+        stage, row = divmod(start, self._ii)
+        farthest = 0 if self._first is None else start - self._first
+        pipe_slot = least_cap(lambda cap: farthest <= cap, max(farthest, 1)) or 0
+        stages = self._stages.get(row, [])
+        in_row = stages.count(stage)
+        carried = len(stages) - in_row
+        counted = min(in_row, IN_ITERATION_CAP) + min(carried, CROSS_ITERATION_CAP)
+        inversions = len(self._before) - bisect_right(self._before, row) + bisect_right(self._behind, row)
+        return CostVector(pipe_slot, counted, spill_surcharge(in_row + carried), inversions, start)
 
 
 PERMUTE, FUSE, RETRY, COST = "PERMUTE", "FUSE", "RETRY", "COST-BASED"
@@ -166,64 +173,52 @@ class LoopFacts:
         return -self.height[op], self.topological[op]
 
 
-Arm = Callable[[Attempt, LoopFacts, Sequence[int], dict[int, int]], bool]
-"""Seats the ops of a group, or returns False. The dictionary is the snapshot: op -> depth, `DEAD` without a seat."""
+Arm = Callable[[Attempt, LoopFacts, Sequence[int]], bool]
+"""
+Seats the ops of a group, or returns False. The published RETRY notes an op without a seat as dead in a snapshot, with
+which COST-BASED fails, and both run again with fresh ones: that is one run of each, since nothing else has changed.
+"""
 
 
-def permute(attempt: Attempt, facts: LoopFacts, group: Sequence[int], _: dict[int, int]) -> bool:
+def _at_earliest(attempt: Attempt, order: Sequence[int], arm: str) -> bool:
+    seated: list[int] = []
+    for op in order:
+        start = next(attempt.seats(op), None)
+        if start is None:
+            attempt.unseat(seated)
+            return False
+        attempt.seat(op, start, arm)
+        seated.append(op)
+    return True
+
+
+def permute(attempt: Attempt, facts: LoopFacts, group: Sequence[int]) -> bool:
     """Each op at its earliest legal cycle; fails on the first without one."""
-    seated: list[int] = []
-    for op in sorted(group, key=facts.by_distance):
-        start = next(attempt.seats(op), None)
-        if start is None:
-            attempt.unseat(seated)
-            return False
-        attempt.seat(op, start, PERMUTE)
-        seated.append(op)
-    return True
+    return _at_earliest(attempt, sorted(group, key=facts.by_distance), PERMUTE)
 
 
-def retry(attempt: Attempt, facts: LoopFacts, group: Sequence[int], snapshot: dict[int, int]) -> bool:
-    """The most urgent ops first; an op without a seat is dead, and the arm fails, also where it had to skip one."""
-    seated: list[int] = []
-    alive = [op for op in group if snapshot.get(op) != DEAD]
-    for op in sorted(alive, key=facts.by_height):
-        start = next(attempt.seats(op), None)
-        if start is None:
-            snapshot[op] = DEAD
-            attempt.unseat(seated)
-            return False
-        attempt.seat(op, start, RETRY)
-        snapshot[op] = start // attempt.ii
-        seated.append(op)
-    if len(alive) < len(group):
-        attempt.unseat(seated)
-        return False
-    return True
+def retry(attempt: Attempt, facts: LoopFacts, group: Sequence[int]) -> bool:
+    """The most urgent ops first, each at its earliest legal cycle; fails on the first without one."""
+    return _at_earliest(attempt, sorted(group, key=facts.by_height), RETRY)
 
 
-def cost_based(attempt: Attempt, facts: LoopFacts, group: Sequence[int], snapshot: dict[int, int]) -> bool:
+def cost_based(attempt: Attempt, facts: LoopFacts, group: Sequence[int]) -> bool:
     """Each op in the cycle of the least cost of all that pass the gates."""
     if len(group) ** 3 > MOST_COSTED:
         return False
     seated: list[int] = []
     for op in sorted(group, key=facts.by_height):
-        if snapshot.get(op) == DEAD:
-            attempt.unseat(seated)
-            return False
         lengths = [
             (e.source, e.latency - attempt.ii * e.distance)
             for e in attempt.problem.incoming[op]
             if e.source in attempt.table.starts
         ]
-        seats = candidate_seats(attempt, op, follows=bool(lengths))
-        best = min((cost_of(attempt.table, op, start, lengths) for start in seats), default=None)
+        costs = SeatCosts(attempt.table, op, lengths)
+        best = min(map(costs.at, candidate_seats(attempt, op, follows=bool(lengths))), default=None)
         if best is None:
-            snapshot[op] = DEAD
             attempt.unseat(seated)
             return False
         attempt.seat(op, best.start, COST)
-        snapshot[op] = best.start // attempt.ii
         seated.append(op)
     return True
 
@@ -234,24 +229,24 @@ def candidate_seats(attempt: Attempt, op: int, *, follows: bool) -> Iterator[int
     grows with every cycle, so that is the earliest. Else the cost changes only at rows in which others start, so it is
     one of those or the first seat behind one.
     """
-    seats = attempt.seats(op)
     if follows:
-        yield from (start for start in [next(seats, None)] if start is not None)
+        yield from islice(attempt.seats(op), 1)
         return
-    rows = sorted({at % attempt.ii for at in attempt.table.starts.values()} | {0})
-    last_stretch: int | None = None
-    for start in seats:
-        row = start % attempt.ii
-        stretch = bisect_right(rows, row)
-        if stretch != last_stretch or rows[stretch - 1] == row:
-            yield start
-        last_stretch = None if rows[stretch - 1] == row else stretch
+    earliest, seats = attempt.seats_as_bits(op)
+    rows = sorted({(at - earliest) % attempt.ii for at in attempt.table.starts.values()} | {-earliest % attempt.ii})
+    for row, following in pairwise((-1, *rows, attempt.ii)):
+        if row >= 0 and seats >> row & 1:
+            yield earliest + row
+        behind = seats >> (row + 1)
+        first = row + (behind & -behind).bit_length()
+        if behind and first < following:
+            yield earliest + first
 
 
 # Fusing ---------------------------------------------------------------------------------------------------------------
 
 
-def fuse(attempt: Attempt, facts: LoopFacts, group: Sequence[int], _: dict[int, int]) -> bool:
+def fuse(attempt: Attempt, facts: LoopFacts, group: Sequence[int]) -> bool:
     """Pairs side by side, everything else as in PERMUTE."""
     if len(group) > MOST_FUSED:
         return False

@@ -1,5 +1,5 @@
 """
-One attempt at one initiation interval: the table, which ops are dead, and the four gates before an op is seated.
+One attempt at one initiation interval: the table, and the four gates before an op is seated.
 
 | gate | asks | on failure |
 |---|---|---|
@@ -18,9 +18,6 @@ from dataclasses import dataclass, field
 
 from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, ModuloProblem
 from tileas_xdsl.scheduling.modulo.reservation import ReservationTable
-
-DEAD = 0x7FFFFFFF
-"""The depth of an op that has no seat in this attempt."""
 
 DEEPEST_PUBLISHED = 1
 """Gate G2: the largest `max_depth` of an op that the four published arms seat."""
@@ -85,6 +82,13 @@ class Attempt:
         if not (self.may_be_seated(op) and self.is_shallow(op)):
             return
         yield from self.fitting(op)
+
+    def seats_as_bits(self, op: int) -> tuple[int, int]:
+        """A cycle, and the cycles of `seats` as bits: bit 0 is that cycle."""
+        earliest, latest = self._window(op)
+        if not (self.may_be_seated(op) and self.is_shallow(op)):
+            return earliest, 0
+        return earliest, self.table.free(op, earliest, latest)
 
     def passes(self, op: int, start: int) -> bool:
         """Whether `op` passes all gates in cycle `start`."""

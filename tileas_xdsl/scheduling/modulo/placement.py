@@ -2,8 +2,7 @@
 All ops at one initiation interval: group by group the four arms, then those of our own.
 
 Groups come in the order of their first ops: each leader group, and what belongs to none as one group. Where all four
-arms refuse a group, RETRY and COST-BASED run again with fresh snapshots. Where that fails too, two arms of our own try
-to seat everything anew: the decomposed one, then the one that ejects.
+arms refuse a group, two arms of our own try to seat everything anew: the decomposed one, then the one that ejects.
 
 Iterative modulo scheduling: an arm of our own, which runs after the published ones.
 
@@ -25,7 +24,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from heapq import heappop, heappush
 from random import Random
 
-from tileas_xdsl.scheduling.modulo.arms import ARMS, COST, RETRY, LoopFacts, cost_based, retry
+from tileas_xdsl.scheduling.modulo.arms import ARMS, LoopFacts
 from tileas_xdsl.scheduling.modulo.attempt import Attempt
 from tileas_xdsl.scheduling.modulo.problem import ModuloProblem
 from tileas_xdsl.scheduling.modulo.queues import serve_in_order
@@ -245,9 +244,7 @@ def groups_in_order(problem: ModuloProblem) -> list[tuple[int, ...]]:
 
 
 def _win(attempt: Attempt, facts: LoopFacts, group: tuple[int, ...], arms: Collection[str]) -> bool:
-    snapshot: dict[int, int] = {}
-    if any(arm(attempt, facts, group, snapshot) for name, arm in ARMS if name in arms):
-        return True
-    if RETRY in arms and retry(attempt, facts, group, {}):
-        return True
-    return COST in arms and cost_based(attempt, facts, group, {})
+    """Whether an arm seats a group; none seats one with an op that is held over."""
+    if attempt.held_over.intersection(group):
+        return False
+    return any(arm(attempt, facts, group) for name, arm in ARMS if name in arms)

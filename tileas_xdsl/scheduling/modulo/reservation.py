@@ -101,7 +101,8 @@ class ReservationTable:
         self._all = (1 << ii) - 1
         self._counts: dict[str, RowCounts] = {}
         self._demands = [tuple(map(self._demand, op.uses)) for op in problem.ops]
-        self._users: dict[str, dict[int, None]] = {}
+        self._users: dict[str, dict[int, int]] = {}
+        """Slot -> op -> the rows for which it takes the slot."""
         self.starts: dict[int, int] = {}
         """Op -> the cycle in which it starts, for every op that is entered."""
 
@@ -130,17 +131,18 @@ class ReservationTable:
 
     def fitting(self, op: int, earliest: int, latest: int) -> Iterator[int]:
         """Every such cycle, in order. No more than II of them: after that rows repeat."""
-        if (free := self._free_starts(op)) == 0:
-            return
-        last = min(latest, earliest + self.ii - 1)
-        if last < earliest:
-            return
-        first_row = earliest % self.ii
-        free = self._rotated(free, first_row) & ((1 << (last - earliest + 1)) - 1)
+        free = self.free(op, earliest, latest)
         while free:
             lowest = free & -free
             yield earliest + lowest.bit_length() - 1
             free ^= lowest
+
+    def free(self, op: int, earliest: int, latest: int) -> int:
+        """Every such cycle, as bits: bit 0 is `earliest`."""
+        last = min(latest, earliest + self.ii - 1)
+        if last < earliest or (free := self._free_starts(op)) == 0:
+            return 0
+        return self._rotated(free, earliest % self.ii) & ((1 << (last - earliest + 1)) - 1)
 
     def _free_starts(self, op: int) -> int:
         """The rows, as bits, in which `op` may start."""
@@ -168,19 +170,17 @@ class ReservationTable:
         return blocked
 
     def holders(self, op: int, start: int) -> list[int]:
-        """The ops that stand in the way of op number `op` at cycle `start`, each once, in the order of entry."""
-        wanted = self.problem.ops[op].uses
-        near = dict.fromkeys(other for use in wanted for other in self._users.get(use.slot, ()) if other != op)
-        return [other for other in near if self._meet(wanted, start, other, self.starts[other])]
-
-    def _meet(self, wanted: tuple[SlotUse, ...], start: int, other: int, at: int) -> bool:
-        for mine in wanted:
-            for theirs in self.problem.ops[other].uses:
-                if mine.slot == theirs.slot and mine.rows and theirs.rows:
-                    ahead = (at - start) % self.ii
-                    if ahead < mine.rows or (start - at) % self.ii < theirs.rows:
-                        return True
-        return False
+        """The ops that stand in the way of op number `op` at cycle `start`, each once."""
+        starts, ii = self.starts, self.ii
+        met: dict[int, None] = {}
+        for use in self.problem.ops[op].uses:
+            if not use.rows:
+                continue
+            for other, rows in self._users.get(use.slot, {}).items():
+                ahead = (starts[other] - start) % ii
+                if rows and other != op and (ahead < use.rows or -ahead % ii < rows):
+                    met[other] = None
+        return list(met)
 
     def taken_in_row(self, row: int) -> int:
         """How many slots are taken in `row`."""
@@ -201,7 +201,7 @@ class ReservationTable:
         for use, demand in zip(self.problem.ops[op].uses, self._demands[op], strict=True):
             users = self._users.setdefault(use.slot, {})
             if sign > 0:
-                users[op] = None
+                users[op] = max(use.rows, users.get(op, 0))
             else:
                 users.pop(op, None)
             change = demand.counts.add if sign > 0 else demand.counts.subtract

@@ -2,9 +2,9 @@
 The search for the smallest initiation interval, and the refinement by constraints.
 
 The initiation interval goes up one by one from the largest bound: feasibility is not monotone, so bisection could miss
-the smallest. What a round finds is compared with the budget of memory. Where rings take too much, the next round limits
-their copies; each such limit is a dependence from the last reader back to the writer. When the rounds are used up, the
-serial schedule is what is left.
+the smallest. Far from the bound it goes up twice as far each time, so that few are tried. What a round finds is
+compared with the budget of memory. Where rings take too much, the next round limits their copies; each such limit is a
+dependence from the last reader back to the writer. When the rounds are used up, the serial schedule is what is left.
 
 The serial schedule has one op after the other, in one stage: Kahn's algorithm over the dependences of one iteration,
 ready ops in program order. No search, no table, no ranking: the initiation interval is the sum of all latencies.
@@ -54,7 +54,10 @@ ROUNDS = 10
 """Rounds of the refinement, where nobody says otherwise."""
 
 MOST_STEPS = 4096
-"""How many initiation intervals are tried from the bound on."""
+"""How far from the bound on initiation intervals are tried."""
+
+NEAR = 8
+"""So far from the first one they are tried one by one."""
 
 
 class InfeasibleError(ValueError):
@@ -113,10 +116,12 @@ def smallest(problem: ModuloProblem, bounds: Bounds, limits: SearchLimits) -> At
     stage, the intervals that are too small for it are not tried: all arms would fail at each of them.
     """
     facts = LoopFacts(problem)
-    for ii in range(max(bounds.mii, span_of_one_stage(problem)), bounds.mii + limits.steps):
+    first = ii = max(bounds.mii, span_of_one_stage(problem))
+    while ii < bounds.mii + limits.steps:
         attempt = place(facts, ii, limits.arms)
         if attempt is not None:
             return attempt
+        ii += 1 if ii - first < NEAR else ii - first
     return None
 
 
