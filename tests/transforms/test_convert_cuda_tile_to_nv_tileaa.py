@@ -14,20 +14,29 @@ import ml_dtypes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.transforms.common_subexpression_elimination import OperationInfo
 
 from tests.cutile.exports import exported
+from tests.cutile.launches import CASES as WRITTEN
+from tests.cutile.running import converted as converted_kernel
+from tests.cutile.running import path_of
 from tests.support.ir import parse, run_passes
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.dialects.cuda_tile.structure import EntryOp
+from tileas_xdsl.dialects.nv_tileaa.atomics import GatherLoadOp
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
+from tileas_xdsl.dialects.nv_tileaa.structure import BroadcastOp, SplatOp
+from tileas_xdsl.dialects.tiles.types import extents
 from tileas_xdsl.machine.arguments import argument_names
 from tileas_xdsl.machine.running import ORDERS, run
 from tileas_xdsl.readers.tile_ir import read
 from tileas_xdsl.tools.main import main
+from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.coordinates import share_coordinates
 
 Array = NDArray[Any]
 RANDOM = np.random.default_rng(11)
@@ -282,3 +291,37 @@ def test_a_module_that_is_refused_keeps_its_entry() -> None:
     with pytest.raises(RefusedError, match="has numbers that differ"):
         run_passes(module, CONVERT)
     assert any(isinstance(op, EntryOp) for op in module.walk())
+
+
+def test_coordinates_are_computed_once_of_what_tiles_repeat() -> None:
+    module = converted_kernel(path_of(WRITTEN["ragged_attention"]))
+    casts = [op for op in module.walk() if isinstance(op, arith.IndexCastOp)]
+    assert {len(extents(op.result.type)) for op in casts} == {0, 1}
+    blocks = {op.parent for op in module.walk() if op.parent is not None}
+    for block in blocks:
+        wide = [OperationInfo(op) for op in block.ops if isinstance(op, SplatOp | BroadcastOp | arith.ExtSIOp)]
+        assert len(set(wide)) == len(wide)
+
+
+def test_a_number_is_widened_as_it_was_before_it_became_a_coordinate() -> None:
+    function = parse("""
+func.func @f(%n: i32, %x: memref<?xf32>) {
+  %wide = nv_tileaa.splat %n : (i32) -> tensor<8xi32>
+  %long = arith.extsi %wide : tensor<8xi32> to tensor<8xi64>
+  %at = arith.index_cast %long : tensor<8xi64> to tensor<8xindex>
+  %unsigned = arith.extui %wide : tensor<8xi32> to tensor<8xi64>
+  %other = arith.index_cast %unsigned : tensor<8xi64> to tensor<8xindex>
+  %v = nv_tileaa.gather_load %x[%at] : (memref<?xf32>, tensor<8xindex>) -> tensor<8xf32>
+  %w = nv_tileaa.gather_load %x[%other] : (memref<?xf32>, tensor<8xindex>) -> tensor<8xf32>
+  func.return
+}""").body.block.first_op
+    assert isinstance(function, FuncOp)
+    share_coordinates(function)
+    function.verify()
+    first, second = (op for op in function.walk() if isinstance(op, GatherLoadOp))
+    splat = first.indices[0].owner
+    assert isinstance(splat, SplatOp)
+    assert isinstance(splat.operands[0].owner, arith.IndexCastOp)
+    cast_ = second.indices[0].owner
+    assert isinstance(cast_, arith.IndexCastOp)
+    assert isinstance(cast_.input.owner, arith.ExtUIOp)

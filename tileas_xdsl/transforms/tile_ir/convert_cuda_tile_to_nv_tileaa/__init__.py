@@ -45,6 +45,7 @@ from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa import (
 )
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.arrays import ArrayArgument
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.control import convert_from
+from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.coordinates import share_coordinates
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.lanes import arrays_of, users_of
 from tileas_xdsl.transforms.tile_ir.convert_cuda_tile_to_nv_tileaa.state import Conversion
 
@@ -109,6 +110,7 @@ def converted(entry: EntryOp) -> FuncOp:
     with to.at(function.body.block):
         convert_from(to, entry.body.block.first_op, _leave_nothing)
         function.body.block.add_op(ReturnOp())
+    share_coordinates(function)
     _drop_unused(function)
     _drop_numbers(to)
     _share_constants(function)
