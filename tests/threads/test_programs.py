@@ -21,7 +21,7 @@ from tests.support.threads_and_tiles import (
 KNOWN: dict[str, dict[str, str]] = {}
 """What is not right yet: by program and variant, what comes out."""
 
-SLOW = {"loads_around_a_loop", "causal_attention", "nest_until"}
+SLOW = {"loads_around_a_loop", "nest_until"}
 """Whose check takes about a minute or more."""
 NAMES = sorted(path.stem for path in PROGRAMS.glob("*.mlir"))
 FOR_AGENTS = {
