@@ -30,6 +30,8 @@ from tests.triton.pairs import BLOCKS, CLUSTERS, FOUND, SIGNATURES, TARGETS, TRI
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from tileas_xdsl.readers.ptx.launch import Launch
+
 FOLDERS = "TILEAS_PTX"
 OURS = "tileas compile"
 OWN_TARGETS = {"sm_80": "unspecialize", "sm_90a": "warp-specialize"}
@@ -42,6 +44,7 @@ ONE_TILE = {"M": 128, "N": 128}
 """Numbers of a persistent kernel, whose three arguments would make 729 cases."""
 
 
+PART = re.compile(r"\d+")
 ONE_OF_SEVERAL = re.compile(r"_b?f16_\d+x\d+$")
 """What names of kernels have behind that of the text which all are made from: an element and a tile."""
 
@@ -60,6 +63,23 @@ class Text:
     args: Mapping[str, int] = field(default_factory=dict[str, int])
     expected: str | None = None
     """What a check finds in the TTGIR: a kind of mistake, `safe`; None where that is not known."""
+    tensor_maps: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Part of a parameter -> what the tensor map there maps, as `--tensor-map` has it."""
+    multiples: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Part of a parameter -> which multiple it is, as `--arg` has it."""
+
+    def told(self) -> Launch:
+        """What is said of the launch beside `launch`."""
+        from tileas_xdsl.readers.ptx.launch import Launch, map_from_text
+        from tileas_xdsl.tools.ptx import tiles_in
+
+        places = {tuple(map(int, PART.findall(name))): text for name, text in self.tensor_maps.items()}
+        return Launch(
+            names=dict(enumerate(self.parameters)),
+            fixed=frozenset(self.args),
+            maps={(number, offset): map_from_text(text) for (number, offset), text in places.items()},
+            tiles={name: tiles for name, text in self.multiples.items() if (tiles := tiles_in(text)) is not None},
+        )
 
 
 @dataclass(frozen=True)
@@ -121,13 +141,14 @@ def own_kernel(name: str, target: str, strategy: str) -> Text:
 
 
 def texts_in(folder: Path) -> Iterator[Text]:
-    """The PTX in a folder; `NAME.json` says how it is launched, and may have `args` for the check."""
+    """The PTX in a folder; `NAME.json` says how it is launched, and has what options say: `args` and more."""
     for file in sorted(folder.glob("*.ptx")):
         beside = file.with_suffix(".json")
         launch: Any = json.loads(beside.read_text()) if beside.is_file() else None
-        args: dict[str, int] = {} if launch is None else launch.get("args", {})
+        beside_it: dict[str, Any] = launch or {}
+        said = {name: beside_it.get(name, {}) for name in ("args", "tensor_maps", "multiples")}
         target = next((word for word in file.stem.split(".") if word.startswith("sm_")), "")
-        yield Text(file.stem, folder.name, target, file.read_text(), launch, args=args)
+        yield Text(file.stem, folder.name, target, file.read_text(), launch, **said)
 
 
 @dataclass(frozen=True)
@@ -191,12 +212,12 @@ def row_of(text: Text, counts: Sequence[int] | None, timeout: float) -> Row:
     from tileas_xdsl.checker.verdict.checking import check
     from tileas_xdsl.machine.arguments import ArgumentError
     from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
-    from tileas_xdsl.readers.ptx.launch import Launch, launch_of
+    from tileas_xdsl.readers.ptx.launch import launch_of
     from tileas_xdsl.readers.ptx.reading import read_ptx
     from tileas_xdsl.readers.ptx.syntax import PtxError
 
     began = time.process_time()
-    named = Launch(names=dict(enumerate(text.parameters)), fixed=frozenset(text.args))
+    named = text.told()
     row = Row(text.kernel, text.source, text.target, "yes", "", (), 0.0)
 
     def finished(**found: Any) -> Row:
@@ -235,8 +256,9 @@ def loops_in(module: ModuleOp) -> int:
 
 @cache
 def nvcc_options(include: str) -> tuple[str, ...]:
-    """What nvcc is called with, with CUTLASS' headers in `include`."""
-    return "-ptx", "-lineinfo", "-std=c++17", "-O3", "--expt-relaxed-constexpr", f"-I{include}"
+    """What nvcc is called with, with CUTLASS' headers in `include`: folders, with `:` between them."""
+    folders = [f"-I{folder}" for folder in include.split(":")]
+    return "-ptx", "-lineinfo", "-std=c++17", "-O3", "--expt-relaxed-constexpr", *folders
 
 
 def by_nvcc(nvcc: str, include: str, out: Path, files: Sequence[str]) -> None:

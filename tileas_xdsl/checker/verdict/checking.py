@@ -49,6 +49,7 @@ from tileas_xdsl.checker.verdict.proving import (
 from tileas_xdsl.checker.verdict.report import Outcome, Report
 from tileas_xdsl.checker.verdict.tile_ir import judge_blocks, judge_tile_ir
 from tileas_xdsl.diagnostics import op_name, stated_assumptions
+from tileas_xdsl.dialects.nvvm.registers import FIRST_IF_NEEDED
 from tileas_xdsl.machine.arguments import (
     ArgumentError,
     argument_at,
@@ -63,6 +64,7 @@ from tileas_xdsl.machine.core.assumptions import ENDS, PROMISED, Assumption
 from tileas_xdsl.machine.core.code import Code
 from tileas_xdsl.machine.core.deadline import Deadline
 from tileas_xdsl.machine.core.handles import synchronises
+from tileas_xdsl.machine.core.threads.hardware import Elections, WhichLaneError
 from tileas_xdsl.machine.core.threads.slices import NeededAfterAllError
 from tileas_xdsl.machine.core.violations import BlockDependentError, UndecidedError, UnsupportedError
 from tileas_xdsl.machine.parts.programs import takes_programs_over
@@ -160,12 +162,8 @@ def check(
             op, body = find_function(module, name)
             deadline = Deadline.after(timeout, limit)
             subject = Subject(op, body, assumptions, deadline=deadline, judges_waits=judge_waits)
-            subject = _under_preconditions(name, subject, promised)
-            try:
-                answer = _answer(name, subject, question, report, tell or _nobody)
-            except NeededAfterAllError:
-                all_ops = replace(subject, slices=False, code=Code())
-                answer = _answer(name, all_ops, question, report, tell or _nobody)
+            subject = _under_preconditions(name, replace(subject, elections=_elections_of(op)), promised)
+            answer = _answer_again(name, subject, question, report, tell or _nobody)
             tried.append(answer)
             report.absorb(Outcome(steps=deadline.meter.spent))
     judge_blocks({name: find_function(module, name)[0] for name in names}, report)
@@ -173,6 +171,23 @@ def check(
     # What is said of all functions is what each of them was tried with.
     varied = [each for each in tried if each is not None]
     return replace(report, trip_counts=min(varied, key=len, default=counts), varies_trip_counts=bool(varied))
+
+
+def _answer_again(
+    name: str, subject: Subject, question: Question, report: Report, tell: Tell
+) -> tuple[int, ...] | None:
+    """Check one function, once more with all ops, and with the first lane elected, where that is found to matter."""
+    try:
+        return _answer(name, subject, question, report, tell)
+    except NeededAfterAllError:
+        return _answer_again(name, replace(subject, slices=False, code=Code()), question, report, tell)
+    except WhichLaneError:
+        return _answer_again(name, replace(subject, elections=Elections.FIRST, code=Code()), question, report, tell)
+
+
+def _elections_of(function: Operation) -> Elections:
+    """Whether it is asked which lane is elected where that matters, since the elections of `function` allow it."""
+    return Elections.ASKED if any(FIRST_IF_NEEDED in op.attributes for op in function.walk()) else Elections.OPEN
 
 
 def _under_preconditions(name: str, subject: Subject, promised: Mapping[str, Numbers]) -> Subject:

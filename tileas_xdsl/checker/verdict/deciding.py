@@ -58,6 +58,7 @@ from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.opaque_numbers import Grid, OfProgram, OpaqueNumber, PartsOfArrays, SumOfIds
 from tileas_xdsl.machine.core.orders import Lazy, Order, Random
+from tileas_xdsl.machine.core.threads.hardware import Elections
 from tileas_xdsl.machine.core.values import element_type
 from tileas_xdsl.machine.core.violations import (
     MistakeError,
@@ -138,6 +139,7 @@ class Subject:
     """Whether waits that could be weaker are looked for, of what is proved."""
     slices: bool = True
     """Whether executions leave out what only computes data (`machine.core.threads.slices`)."""
+    elections: Elections = Elections.OPEN
     known_wrong: bool = False
     """Whether many calls of it have shown mistakes: then few interleavings of a wrong call are tried."""
 
@@ -148,7 +150,13 @@ class Subject:
         """
         deadline = self.deadline.halfway()
         return Subject(
-            op, body, self.assumptions, deadline=deadline, judges_waits=self.judges_waits, slices=self.slices
+            op,
+            body,
+            self.assumptions,
+            deadline=deadline,
+            judges_waits=self.judges_waits,
+            slices=self.slices,
+            elections=self.elections,
         )
 
     def under(self, name: str, numbers: Mapping[str, Numbers]) -> Subject:
@@ -173,6 +181,7 @@ class Subject:
             threads=taken.threads,
             unstated_slots=1,
             slices=self.slices,
+            elections=self.elections,
             code=self.code,
             deadline=self.deadline,
         )

@@ -77,6 +77,13 @@ class SetMaxRegisterOp(EffectfulOp):
             raise VerifyException(f"'{self.name}' op new register size must be in between 24 to 256")
 
 
+FIRST_IF_NEEDED = "tileas.first_lane_if_needed"
+"""
+Discardable attribute on an election: where it matters which lane it elects, that is the first, as hardware has it. PTX
+leaves it open. Only checks know it.
+"""
+
+
 @irdl_op_definition
 class ElectSyncOp(DiffersBetweenThreads, EffectfulOp):
     """

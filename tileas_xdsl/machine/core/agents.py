@@ -44,7 +44,14 @@ from tileas_xdsl.machine.core.state import OwnPart, OwnPartT, Parts
 from tileas_xdsl.machine.core.synchronization import Condition, EventCondition, MarkSequence, NotYetError
 from tileas_xdsl.machine.core.thread import Thread
 from tileas_xdsl.machine.core.threads import by_thread, own_copies
-from tileas_xdsl.machine.core.threads.hardware import Active, BlockOfCluster, PerThread, Threads, name_in_block
+from tileas_xdsl.machine.core.threads.hardware import (
+    Active,
+    BlockOfCluster,
+    Elections,
+    PerThread,
+    Threads,
+    name_in_block,
+)
 from tileas_xdsl.machine.core.threads.slices import LEFT_OUT, constants_of, is_of_triton, slice_around
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError, out_of_bounds
@@ -183,6 +190,11 @@ class Agent(Thread):
     def lanes(self) -> Sequence[int]:
         """The active ones, counted from its first."""
         return self.active.lanes if self.active is not None else range(self.size)
+
+    @property
+    def elections(self) -> Elections:
+        """What is known of the lane that a warp elects."""
+        return self.machine.elections
 
     @property
     def is_elected(self) -> bool:

@@ -76,6 +76,8 @@ ONE_THREAD = Assumption("one thread runs {}")
 """Of code for single threads where nothing says how many run it, neither the function nor the caller (`threads`)."""
 ORDERS_ITS_WARP = Assumption("elect, and what only some threads of a warp do, is ordered with what the others do")
 """An agent is a warp at most, and runs in order (`machine.parts.divergence`)."""
+FIRST_ELECTED = Assumption("elect.sync elects the first lane")
+"""Of PTX that asks within an election for the number of the thread (`Elections`)."""
 ORDERS_ITS_AGENT = Assumption("what only some threads of an agent do is ordered with what its others do")
 """The same of an agent of several warps, whose threads do tiles together and meet at mbarriers each for itself."""
 RUN_IN_STEP = Assumption("the threads of a warp run in step where one touches what another writes")

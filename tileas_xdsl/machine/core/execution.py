@@ -43,6 +43,7 @@ from tileas_xdsl.machine.core.orders import Order
 from tileas_xdsl.machine.core.questions import MOST_REFUSALS, Guide, hoping
 from tileas_xdsl.machine.core.standings import Standing
 from tileas_xdsl.machine.core.state import Parts, SharedPart, SharedPartT
+from tileas_xdsl.machine.core.threads.hardware import Elections
 from tileas_xdsl.machine.core.threads.slices import constants_of, operands_around, slice_around
 from tileas_xdsl.machine.core.trace import Happening, Trace
 from tileas_xdsl.machine.core.values import UNKNOWN
@@ -106,6 +107,7 @@ class Machine:
     step_budget: int = STEP_BUDGET
     deadline: Deadline = NO_DEADLINE
     """When an execution is ended, wherever it is: it raises `TimeUpError`."""
+    elections: Elections = Elections.OPEN
     slices: bool = False
     """Whether ops are left out that only compute what nothing needs (`threads.slices`)."""
     code: Code = field(default_factory=Code)

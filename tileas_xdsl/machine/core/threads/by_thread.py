@@ -29,7 +29,14 @@ from tileas_xdsl.machine.core.happens_before import Access, Conflict, Proxy, may
 from tileas_xdsl.machine.core.meaning import Kind
 from tileas_xdsl.machine.core.memory import ThreadParts, View
 from tileas_xdsl.machine.core.op_facts import TakesPerThread
-from tileas_xdsl.machine.core.threads.hardware import PerThread, Several, Varies, common_value
+from tileas_xdsl.machine.core.threads.hardware import (
+    Elections,
+    PerThread,
+    Several,
+    Varies,
+    WhichLaneError,
+    common_value,
+)
 from tileas_xdsl.machine.core.threads.slices import Sliced, stores_one_value
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UndecidedError
@@ -69,6 +76,9 @@ class ByThread(Several, Protocol):
 
     @property
     def observer(self) -> AnyObserver: ...
+
+    @property
+    def elections(self) -> Elections: ...
 
     @property
     def recording(self) -> object | None: ...
@@ -124,6 +134,8 @@ def known_to_all(agent: ByThread, value: PerThread, op: Operation, use: str) -> 
             return value.values[agent.lanes[0]]
         if all(each is UNKNOWN for each in value.values):
             return UNKNOWN
+        if agent.elections is Elections.ASKED:
+            raise WhichLaneError
         raise UndecidedError(op, f"{use} a number of the thread that was elected, and nobody says which one that is")
     is_common, common = common_value(value.values, agent.lanes)
     if not is_common or Varies.BY_ELECTION in value.varies:

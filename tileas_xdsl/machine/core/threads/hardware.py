@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import Flag, auto
+from enum import Enum, Flag, auto
 from math import copysign, prod
 from typing import Any, Protocol
 
@@ -115,6 +115,21 @@ class Varies(Flag):
 
     BY_THREAD = auto()
     BY_ELECTION = auto()
+
+
+class Elections(Enum):
+    """What is known of the lane that a warp elects (PTX ISA, "elect.sync")."""
+
+    OPEN = auto()
+    """Nothing; what depends on it is undecided."""
+    ASKED = auto()
+    """Nothing; what depends on it raises `WhichLaneError`."""
+    FIRST = auto()
+    """It is the first, of elections that allow it (`FIRST_IF_NEEDED`)."""
+
+
+class WhichLaneError(Exception):
+    """The check comes to where it makes a difference which lane was elected."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

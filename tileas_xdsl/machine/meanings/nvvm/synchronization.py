@@ -39,7 +39,7 @@ from tileas_xdsl.dialects.nvvm.barrier import (
 )
 from tileas_xdsl.dialects.nvvm.mbarrier import ArriveLikeOp, NoCompleteOp, WaitOp
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.assumptions import CLUSTER_AS_ONE, ORDERS_ITS_WARP
+from tileas_xdsl.machine.core.assumptions import CLUSTER_AS_ONE, FIRST_ELECTED, ORDERS_ITS_WARP
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.happens_before import FENCE_SPACES, Knowledge
 from tileas_xdsl.machine.core.meaning import effect, pure, refused, suspends, sync
@@ -57,7 +57,7 @@ from tileas_xdsl.machine.core.threads.block_barriers import NamedBarriers, leave
 from tileas_xdsl.machine.core.threads.by_thread import known_to_all, per_thread, rows_of_threads
 from tileas_xdsl.machine.core.threads.clusters import is_in_another_block
 from tileas_xdsl.machine.core.threads.earlier_grids import launch_dependents, wait_for_earlier_grids
-from tileas_xdsl.machine.core.threads.hardware import WARP, PerThread, Varies, name_in_block
+from tileas_xdsl.machine.core.threads.hardware import WARP, Elections, PerThread, Varies, name_in_block
 from tileas_xdsl.machine.core.values import UNKNOWN, wrap
 from tileas_xdsl.machine.core.violations import (
     MistakeError,
@@ -566,12 +566,16 @@ def _acquire_map(agent: Agent, op: Operation, address: Any, _size: Any) -> None:
 
 @effect(registers.ElectSyncOp)
 def _elect(agent: Agent, op: Operation, *_mask: Any) -> Any:
-    """True in one of the active threads, and which one is open: the first stands for it."""
+    """True in one of the active threads, and which one is open, as a rule: the first stands for it."""
     chosen = agent.lanes[0]
     if agent.threads == 1:
         return 1
     agent.assume(ORDERS_ITS_WARP)
-    return per_thread(agent, [int(lane == chosen) for lane in range(agent.size)], Varies.BY_ELECTION)
+    varies = Varies.BY_ELECTION
+    if agent.elections is Elections.FIRST and registers.FIRST_IF_NEEDED in op.attributes:
+        agent.assume(FIRST_ELECTED)
+        varies = Varies.BY_THREAD
+    return per_thread(agent, [int(lane == chosen) for lane in range(agent.size)], varies)
 
 
 @effect(fence.MembarOp, fence.FenceScClusterOp)

@@ -7,7 +7,8 @@ Instructions by which threads meet (PTX ISA, "Parallel Synchronization and Commu
     elect.sync d|p, a                               nvvm.elect.sync, where p matters
     clusterlaunchcontrol.try_cancel... [a], [m]     nvvm.clusterlaunchcontrol.try.cancel
 
-A scope and an order that are not written are `.cta` and `.release` or `.acquire`.
+A scope and an order that are not written are `.cta` and `.release` or `.acquire` (PTX ISA 9.1, "mbarrier.arrive",
+"mbarrier.arrive_drop", "mbarrier.test_wait, mbarrier.try_wait").
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tileas_xdsl.dialects.nvvm.attributes import (
     ShflKind,
 )
 from tileas_xdsl.dialects.nvvm.cluster_launch import ClusterLaunchControlQueryCancelOp, ClusterLaunchControlTryCancelOp
-from tileas_xdsl.dialects.nvvm.registers import ElectSyncOp
+from tileas_xdsl.dialects.nvvm.registers import FIRST_IF_NEEDED, ElectSyncOp
 from tileas_xdsl.dialects.nvvm.thread import ShflOp
 from tileas_xdsl.readers.ptx.emission import Emission
 from tileas_xdsl.readers.ptx.instructions.builder import Builder
@@ -306,7 +307,9 @@ def _make_election(e: Emission, step: Step) -> None:
     """The mask may stand in a register, which SSA has resolved by now."""
     if step.operands[0] != Constant(0xFFFFFFFF, 32):
         raise step.instruction.error("elects among some lanes of a warp; all (-1) are read")
-    _give(e, step, ElectSyncOp())
+    made = ElectSyncOp()
+    made.attributes[FIRST_IF_NEEDED] = UnitAttr()
+    _give(e, step, made)
 
 
 def _give(e: Emission, step: Step, op: Operation) -> None:
@@ -445,6 +448,7 @@ SYNCHRONIZATION: tuple[Row, ...] = (
         "nvvm.clusterlaunchcontrol.try.cancel",
         _work_asked_for,
         acts=True,
+        needs="shared::cta",
     ),
     Row(
         "clusterlaunchcontrol.query_cancel.is_canceled",
