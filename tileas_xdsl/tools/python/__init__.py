@@ -21,7 +21,7 @@ from tileas_xdsl.tools.errors import InputError
 
 SUFFIX = ".py"
 DEFAULT = "sm_90"
-"""What is compiled for where nobody says another target."""
+"""What is compiled for unless a target is named."""
 
 
 @dataclass(frozen=True)
