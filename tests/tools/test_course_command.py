@@ -114,6 +114,16 @@ def test_no_hint_and_no_judgement_is_the_answer(exercise: Exercise):
     assert not any(" would do" in line for line in said)
 
 
+def test_a_check_of_an_exercise_does_not_show_its_edit(course: Course, capsys: pytest.CaptureFixture[str]):
+    course("start", "2")
+    Path("mine.mlir").write_text(Path("02-races.mlir").read_text())
+    shown: list[bool] = []
+    for file in ("02-races.mlir", "mine.mlir"):
+        assert command.main(["check", file]) == 1
+        shown.append("edit: with it" in capsys.readouterr().out)
+    assert shown == [False, True]
+
+
 def test_what_is_solved_is_marked(course: Course):
     assert course("list")[1][-1] == "0 of 15 solved in this folder"
     Path("02-races.mlir").write_text(ALL[2].solution.read_text())

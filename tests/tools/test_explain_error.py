@@ -39,3 +39,19 @@ def test_what_there_is_not_is_refused(given: list[str], capsys: pytest.CaptureFi
 def test_every_cause_can_be_shown(cause: object, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain-error", getattr(cause, "code", "")]) == 0
     assert getattr(cause, "title", None) in capsys.readouterr().out
+
+
+def test_programs_are_shown_in_the_ir_of_triton(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where the zoo has them; a cause without such is told as ever."""
+    assert main(["explain-error", "T005", "--triton"]) == 0
+    assert "ttg.async_copy_global_to_local" in capsys.readouterr().out
+    assert main(["explain-error", "T005"]) == 0
+    assert "ttg.async_copy_global_to_local" not in capsys.readouterr().out
+    # The first page about T017 is in another language, and another page is not.
+    assert main(["explain-error", "T017", "--triton"]) == 0
+    assert "ttg." in capsys.readouterr().out
+    without = next(cause.code for cause in CAUSES if cause.code == "T041")
+    shown = [main(["explain-error", without, *more]) for more in ([], ["--triton"])]
+    assert shown == [0, 0]
+    first, second = capsys.readouterr().out.split(f"{without}, ")[1:]
+    assert first == second

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from tests.support.ir import ROOT, parse
 from tests.support.ptx import require_llvmlite
 from tests.support.thread_kernels import BY_NAME, threads_of
+from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op
 from tileas_xdsl.machine.arguments import find_function
 from tileas_xdsl.tools import main as command
@@ -99,6 +101,24 @@ def test_the_verdict_stands_on_the_line_and_in_the_contract(tmp_path: Path, caps
     (kernel,) = json.loads((tmp_path / "k.json").read_text())["kernels"]
     assert kernel["check"]["verdict"] == "safe"
     assert kernel["check"]["compared_with_tiles"] == [0, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(20.0, "(20.0 s, as long as --check-timeout allows)"), (19.9, "(19.9 s)")]
+)
+def test_a_check_that_its_time_has_ended_says_so(seconds: float, said: str) -> None:
+    module = parse((ROOT / "examples" / "gemm_queue.mlir").read_text())
+    report = check(module, trip_counts=[0, 1], judge_waits=False)
+    worth = Worth("gemm", seconds=seconds, report=report, limit=20.0)
+    assert worth.line == f"threads: {report.verdict_line.partition(';')[0]} {said}"
+
+
+def test_who_waits_for_a_check_is_told_what_it_does() -> None:
+    told: list[str] = []
+    module = parse((ROOT / "examples" / "gemm_queue.mlir").read_text())
+    (worth,) = worth_of(None, module, None, 20.0, told.append).values()
+    assert told[-1] == "the threads of @gemm are checked, for at most 20 s"
+    assert re.fullmatch(r"threads: safe for every trip count \(\d+\.\d s\)", worth.line)
 
 
 def test_nobody_looks_where_nobody_shall(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

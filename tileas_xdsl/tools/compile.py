@@ -58,6 +58,7 @@ from tileas_xdsl.tools.inputs import STDIN, full_context, parse_module, read_tex
 from tileas_xdsl.tools.machine_code.default_target import DEFAULT_CHIP, DEFAULT_TARGET, chosen_target
 from tileas_xdsl.tools.main import without_collector
 from tileas_xdsl.tools.output_files import write_files, write_text
+from tileas_xdsl.tools.progress import Tell, progress
 from tileas_xdsl.tools.python import add_launches, of_each_launch
 from tileas_xdsl.transforms.tileas.assign_buffers import BUFFER
 from tileas_xdsl.transforms.tileas.generate_schedule import SCHEDULE, scheduled_loops
@@ -180,7 +181,9 @@ def _compile(arguments: argparse.Namespace) -> int:
             loops=done.loops,
             with_lines=not arguments.no_lines,
         )
-        code = machine_code.code_of(module, {wanted}, how, done.judge(arguments.check_timeout) if is_judged else None)
+        with progress() as tell:
+            judge = done.judge(arguments.check_timeout, tell) if is_judged else None
+            code = machine_code.code_of(module, {wanted}, how, judge)
         program = {"name": name, "text": text, "options": asdict(options)}
         files = machine_code.files(arguments.out, wanted, code, chosen.name, program)
         decisions += code.lines
@@ -312,8 +315,8 @@ class Lowered:
     threads: ModuleOp | None
     """The threads that are judged; None where nobody shall."""
 
-    def judge(self, seconds: float | None) -> machine_code.Judge | None:
-        """What judges the threads, within that processor time each."""
+    def judge(self, seconds: float | None, tell: Tell | None = None) -> machine_code.Judge | None:
+        """What judges the threads, within that processor time each, and tells what it does."""
         if self.threads is None:
             return None
         tiles, threads = self.tiles, self.threads
@@ -321,7 +324,7 @@ class Lowered:
         def judge() -> Mapping[str, Worth]:
             from tileas_xdsl.tools.machine_code.validation import worth_of
 
-            return worth_of(tiles, threads, self.options.threads, seconds)
+            return worth_of(tiles, threads, self.options.threads, seconds, tell)
 
         return judge
 

@@ -24,6 +24,11 @@ REFERENCES = COURSE / "reference"
 """Synchronous programs that say what an exercise computes."""
 
 
+def is_exercise(path: str) -> bool:
+    """Whether a file has the name under which `tileas course start` writes an exercise: `06-phases.mlir`."""
+    return (COURSE / Path(path).stem / "exercise.toml").is_file()
+
+
 @dataclass(frozen=True)
 class Question:
     """

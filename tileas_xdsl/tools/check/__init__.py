@@ -9,8 +9,8 @@ One mistake often shows in several ways. The report shows the violation that exp
 one; `--all` shows all of them in full. A Python file may launch a kernel in several forms: the first one that has a
 mistake shows it in full. One edit may repair the only mistake of a program in IR or PTX, or of a Python file in Gluon:
 a wait, a count, a parity, an arrival, a fence. The report shows an edit that was tried, and for which trip counts the
-program is safe with it; all kernels that a Python file launches are safe with it, too. `--no-edit` leaves out the
-search.
+program is safe with it; all kernels that a Python file launches are safe with it, too. A file of the course gets none:
+it would be the answer. `--no-edit` leaves out the search.
 
 Without `--trip-counts` 0 to 8 are tried, or up to 2 S + 2 where a ring has S > 3 slots, and then every trip count is
 proved. Where S > 126 these would be more than 256: then 0 to 8 are tried, and nothing is proved of larger ones. What is
@@ -68,6 +68,7 @@ from tileas_xdsl.checker.verdict.tile_ir import judge_tile_ir
 from tileas_xdsl.machine.core.deadline import INTERRUPTION, ended_by_interrupt
 from tileas_xdsl.tools.check.forms import Forms, Shown, lines_in_short
 from tileas_xdsl.tools.errors import INTERRUPTED, InputError, collected
+from tileas_xdsl.tools.exercises import is_exercise
 from tileas_xdsl.tools.machine_input import (
     Input,
     add_capture,
@@ -231,7 +232,8 @@ def _print(report: Report, given: Input, earlier: Shown | None, *, is_one: bool,
 
 def _where_to_go_on(report: Report, given: Input) -> list[Line]:
     """The commands that tell more about the first mistake, and draw it if no more has to be said than the file."""
-    commands = [f"tileas explain-error {report.mistakes[0].first.cause.code}"]
+    language = "" if given.origin is None else " --triton"
+    commands = [f"tileas explain-error {report.mistakes[0].first.cause.code}{language}"]
     file = given.source.name if given.origin is None else f"{given.origin.path}:{report.functions[0]}"
     target = "" if given.origin is None or given.origin.target == DEFAULT else f" --target {given.origin.target}"
     is_launched = given.origin is not None and given.origin.call is None
@@ -291,7 +293,7 @@ def _report(given: Input, asked: _Asked) -> Report:
 
 def _edit(given: Input, report: Report, asked: _Asked, forms: Sequence[Input]) -> SourceEdit | None:
     """What repairs the only mistake of a program, or of a Python file with its `forms`; None if not asked for."""
-    if not report.findings or asked.arguments.no_edit or INTERRUPTION.wanted:
+    if not report.findings or asked.arguments.no_edit or INTERRUPTION.wanted or is_exercise(given.source.name):
         return None
     from tileas_xdsl.tools.check.edited_ptx import edit_of_ptx
     from tileas_xdsl.tools.check.edited_python import edit_of_python

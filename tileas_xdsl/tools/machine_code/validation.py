@@ -34,6 +34,7 @@ from tileas_xdsl.machine.core.threads.cluster_calls import stated_cluster_shape
 from tileas_xdsl.machine.core.values import element_type
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.machine.running import Outcome, run
+from tileas_xdsl.tools.progress import Tell
 
 TRIPS = (0, 1, 3)
 """What integer arguments are."""
@@ -60,13 +61,17 @@ class Worth:
     reason: str = ""
     """Why it is not decided, or not proved for every trip count."""
     report: Report | None = field(default=None, repr=False)
+    limit: float = inf
+    """Seconds of processor time after which the check ends."""
 
     @property
     def line(self) -> str:
         """What stands on the line of the kernel."""
         if self.report is None or self.report.verdict is not Verdict.SAFE:
             return f"threads: not decided: {self.reason}"
-        return f"threads: {self.report.verdict_line.partition(';')[0]} ({self.seconds:.1f} s)"
+        is_over = not self.report.is_proved and self.seconds >= self.limit
+        end = ", as long as --check-timeout allows" if is_over else ""
+        return f"threads: {self.report.verdict_line.partition(';')[0]} ({self.seconds:.1f} s{end})"
 
     def as_data(self) -> dict[str, Any]:
         """The same for the launch contract."""
@@ -82,24 +87,34 @@ class Worth:
         }
 
 
-def worth_of(tiles: ModuleOp | None, threads: ModuleOp, given: int | None, seconds: float | None) -> dict[str, Worth]:
+def worth_of(
+    tiles: ModuleOp | None, threads: ModuleOp, given: int | None, seconds: float | None, tell: Tell | None = None
+) -> dict[str, Worth]:
     """
     What the kernels of `threads` are worth, by name: `tiles` are what they were made of (None: there are none), `given`
-    the threads of a block for functions that do not say it, `seconds` the processor time for each.
-    (None: no limit).
+    the threads of a block for functions that do not say it, `seconds` the processor time for each (None: no limit).
+    `tell` is called with each step.
     """
     limit = inf if seconds is None else seconds
-    return {name: _worth(tiles, threads, name, given, limit) for name in public_functions(threads)}
+    return {name: _worth(tiles, threads, name, given, limit, tell or _ignore) for name in public_functions(threads)}
 
 
-def _worth(tiles: ModuleOp | None, threads: ModuleOp, name: str, given: int | None, seconds: float) -> Worth:
-    found, start = Worth(name), time.process_time()
+def _ignore(_: str) -> None: ...
+
+
+def _worth(
+    tiles: ModuleOp | None, threads: ModuleOp, name: str, given: int | None, seconds: float, tell: Tell
+) -> Worth:
+    found, start = Worth(name, limit=seconds), time.process_time()
+    within = "" if seconds == inf else f", for at most {seconds:g} s"
+    tell(f"the threads of @{name} compute what its tiles compute{within}")
     if tiles is not None:
         # What has no numbers here, or no meaning, is only checked.
         with suppress(ArgumentError, UndecidedError, UnsupportedError):
             _compare(tiles, threads, found, seconds / 2)
     try:
         if not found.problem:
+            tell(f"the threads of @{name} are checked{within}")
             _check(tiles, threads, found, given, max(seconds - (time.process_time() - start), 1.0))
     except (ArgumentError, UndecidedError, UnsupportedError) as error:
         found.reason = str(error)
