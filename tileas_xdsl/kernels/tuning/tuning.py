@@ -36,6 +36,7 @@ from tileas_xdsl.backend.code_generation import MissingLLVMError
 from tileas_xdsl.backend.contract import ProgramAxis
 from tileas_xdsl.backend.present_gpu import present_capability
 from tileas_xdsl.diagnostics import Error
+from tileas_xdsl.dialects.array_numbers import numbers_of
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.kernels.arrays import array_of
 from tileas_xdsl.kernels.binding import AskedGrid, Grid, bound, extents_in, grid_of
@@ -340,15 +341,23 @@ class _Search:
         return Problem(numbers=numbers, sizes=sizes, grid=_grid(self.how.grid, axes, sizes, values))
 
     def _require_all(self, module: ModuleOp, values: Mapping[str, Any]) -> None:
-        """Raises `MissingArguments` if a number is missing, or an array while nothing else says the grid."""
+        """
+        Raises `MissingArguments` if a number is missing that a launch does not compute of an array, or an array of
+        which it computes one, or which says the grid as nothing else does.
+        """
         op, body = find_function(module, self.how.function)
         function = FunctionOpInterface.of(op)
         assert function is not None
+        computed = numbers_of(op)
+        counted = {array for array, _ in computed.values()}
         missing = [
             argument
-            for argument in body.blocks[0].args
+            for place, argument in enumerate(body.blocks[0].args)
             if name_of(argument) not in values
-            and (is_integer_scalar(argument.type) or (self.how.grid is None and is_shaped(argument.type)))
+            and (
+                (is_integer_scalar(argument.type) and place not in computed)
+                or (is_shaped(argument.type) and (self.how.grid is None or name_of(argument) in counted))
+            )
         ]
         if missing:
             raise MissingArguments(function.function_name, missing)
