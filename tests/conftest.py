@@ -9,7 +9,9 @@ long each takes. `make test` leaves out a part of each long family, and says whi
 
 from __future__ import annotations
 
+import atexit
 import gc
+import sys
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 
@@ -19,12 +21,19 @@ from tests.support import durations, ir
 from tests.support.corpora import FULL, PART, SAMPLED, SEED
 from tests.support.families import axes_of, chosen
 from tileas_xdsl.checker.verdict.collector import SELDOM
+from tileas_xdsl.tools.main import say_no_more
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "corpus(programs): a test that runs so many programs of a corpus")
     config.addinivalue_line("markers", "nightly(reason): a test that `make test` leaves to `make test-full`")
     config.addinivalue_line("markers", "whole(reason): a test of which every run takes all members")
+
+
+def pytest_unconfigure() -> None:
+    """Triton lists the objects that are left when all of Python has ended; that is not about a test."""
+    if "triton" in sys.modules:
+        atexit.register(say_no_more)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -128,10 +128,10 @@ def _keep_everything_at_exit() -> None:
     Nor shall it look for cycles when the process ends, and its memory goes back at once. Triton, where a file asked for
     it, counts the objects that are left, and lists them: what it says then is not for the user of this command.
     """
-    atexit.register(lambda: _say_no_more() if "triton" in sys.modules else gc.freeze())
+    atexit.register(lambda: say_no_more() if "triton" in sys.modules else gc.freeze())
 
 
-def _say_no_more() -> None:
+def say_no_more() -> None:
     """Close standard error for what is written after all of Python has ended."""
     sys.stderr.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
