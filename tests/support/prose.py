@@ -32,6 +32,8 @@ FILLER = re.compile(
     re.IGNORECASE,
 )
 """The part of `BANNED` that no text of the code has: its other words are also names, or verbs with another sense."""
+FRONTED = re.compile(r"(?:^|(?<=[.:;] )|(?<=\n\n))Of [^,.;:]{3,60}?,? (?:the|it|is|only|there|no|that)\b")
+"""A sentence that begins with a genitive, and so has its subject in the middle: "Of a call the verdict is tested"."""
 NOT_OURS = re.compile(r"^\s*(?:#|//)?\s*\".*", re.MULTILINE)
 """Lines of a text that quote a source."""
 

@@ -5,7 +5,7 @@ Every edge of the dependence graph gets a latency: until its agent is free of th
 what the source started, until that is complete. What a produce op starts is waited for by the consumer of its stage.
 
 A ring whose turns are all in this loop, one in each iteration, is as deep as the schedule asks for; it becomes a `Ring`
-of the problem, and the dependence from its release to its acquire goes. Of every other ring the depth stays.
+of the problem, and the dependence from its release to its acquire goes. The depth of every other ring stays.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class ProgramWork:
         return self.bytes_read / max(self.turns, 1)
 
     def array_bytes(self, sizes: Mapping[str, Sequence[int]]) -> int:
-        """Of all arrays that are read."""
+        """The bytes of all arrays that are read."""
         return sum(_array_bytes(array, sizes) for array in {read.array for read in self.reads})
 
     def traffic(self, programs: int, sizes: Mapping[str, Sequence[int]]) -> Traffic:

@@ -150,7 +150,7 @@ def read_input(
     with_numbers: bool = False,
 ) -> Input:
     """
-    The module in the file `path`. Of PTX the `arguments` say what a launch has to say; without them it is refused. All
+    The module in the file `path`. For PTX the `arguments` say what a launch has to say; without them it is refused. All
     its numbers are read only `with_numbers`.
     Raises `InputError`, and `OSError` where the file cannot be read.
     """
@@ -176,7 +176,7 @@ def read_kernels(
 ) -> list[Input]:
     """
     The module in the file `path`, or one of each kernel where it is a dump of Triton (see above, also for
-    `stage`). Of PTX the `arguments` say what a launch has to say. Raises `InputError`, and `OSError` where the file
+    `stage`). For PTX the `arguments` say what a launch has to say. Raises `InputError`, and `OSError` where the file
     cannot be read.
     """
     if arguments is not None and asks_for_launches(path, arguments):

@@ -1,7 +1,7 @@
 """
 The edit that repairs a kernel which a Python program hands to `check`, or launches inside of `checking`.
 
-Of the edited file only the kernels are executed, with the names that the first kernel sees: the program itself runs on.
+Only the kernels of the edited file are executed, with the names that the first kernel sees; the program itself runs on.
 """
 
 from __future__ import annotations

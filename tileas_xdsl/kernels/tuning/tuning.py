@@ -10,7 +10,7 @@ The first two are done on all cores (`workers.py`).
 
 What is found is kept in the cache, so an interrupted tuning goes on where it was.
 
-Of candidates on the GPU of this machine first the numbers are looked at, then the time. The first block of each
+On the GPU of this machine, a candidate's numbers are looked at first, then its time. The first block of each
 computes what the machine of this package computes of the same program, and a whole launch what the first candidate
 computed, or what the caller expects. Then launches go through sets of arrays that are together larger than the
 second-level cache; the time is the median of some batches, by events.

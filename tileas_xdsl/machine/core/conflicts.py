@@ -5,7 +5,7 @@ them.
 A generic read before an asynchronous write of the same bytes needs a proxy fence, as in the PTX memory model;
 `--relaxed-proxy` makes a warning of that one case.
 
-Of a deadlock the words are which agent waits for what, and which event is missing.
+For a deadlock the words say which agent waits for what, and which event is missing.
 """
 
 from __future__ import annotations

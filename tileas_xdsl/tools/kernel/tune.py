@@ -2,8 +2,8 @@
 `tileas tune FILE --space num-stages=2,3,4 blocks=1,2 --arg a=8192x8192:zeros`: the fastest way to compile a program.
 
 The space varies options of `tileas compile`. Arguments are written as for `tileas run`; arrays need sizes, since the
-grid follows from them, or `--grid` says it. All points are estimated from their schedules. Of the best ones code is
-made and run on the model of a multiprocessor. Where there is a GPU, they are measured there, if their numbers are
+grid follows from them, or `--grid` says it. All points are estimated from their schedules. The best ones are
+compiled, and run on the model of a multiprocessor. Where there is a GPU, they are measured there, if their numbers are
 right. The threads of the winner are checked. The table is printed, the fastest first; `OUT` gets it as `.json`, or what
 was foretold and measured as a picture, `.svg`. What is found is kept in the cache, so an interrupted tuning goes on
 where it was. Exit status 0: tuned. 2: the input is wrong, or no candidate is left.

@@ -67,7 +67,7 @@ def caught(device: Any, target: str, seen: Callable[[Launch], None]) -> Generato
     """
     Inside, each launch for `device`, Triton's description of `target`, is handed to `seen`, and not made.
 
-    Of a tuned kernel that is a launch for each configuration that the tuner would try.
+    For a tuned kernel this is a launch for each configuration that the tuner would try.
     """
     from triton import profiler, testing  # pyright: ignore
     from triton._C import libtriton  # pyright: ignore
@@ -128,7 +128,7 @@ class _Compiled:
 
     @property
     def asm(self) -> Mapping[str, str]:
-        """Of every stage no text."""
+        """No text of any stage."""
         return defaultdict(str)
 
 

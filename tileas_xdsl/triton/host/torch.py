@@ -1,7 +1,7 @@
 """
 A module `torch` without torch: it makes tensors that have a type and a shape.
 
-Of a function that is not known the result has the form of its first tensor; without one it is `anything`. What compares
+The result of an unknown function has the form of its first tensor; without one it is `anything`. What compares
 numbers says that they agree. An `autograd.Function` runs its `forward`, and its `backward` when it is asked for.
 """
 
