@@ -23,6 +23,8 @@ KNOWN: dict[str, dict[str, str]] = {}
 
 SLOW = {"loads_around_a_loop", "nest_until"}
 """Whose check takes about a minute or more."""
+UNDECIDED = {"scattered_sums": "branches on data that is not computed when checking"}
+"""Whose check says neither, and why: each number of `scattered_sums` says where it is added, and whether at all."""
 NAMES = sorted(path.stem for path in PROGRAMS.glob("*.mlir"))
 FOR_AGENTS = {
     *("published_by_one_thread", "queue_for_two_agents", "operand_for_two_agents"),
@@ -34,7 +36,11 @@ OF_TARGET = [
     ("queue_for_two_agents", AGENTS_BEFORE_TMA),
     ("queue_in_turn", AGENTS_BEFORE_TMA),
 ]
-JUDGED = [case for case in OF_TARGET if case[0] not in SLOW or case == ("loads_around_a_loop", AGENTS)]
+JUDGED = [
+    case
+    for case in OF_TARGET
+    if case[0] not in UNDECIDED and (case[0] not in SLOW or case == ("loads_around_a_loop", AGENTS))
+]
 
 
 @each("case", OF_TARGET, 6, ids="-".join)
@@ -47,3 +53,9 @@ def test_threads_compute_what_their_tiles_do(case: tuple[str, str]) -> None:
 def test_threads_are_safe(case: tuple[str, str]) -> None:
     name, variant = case
     assert judged(name, variant) == KNOWN.get(name, {}).get(variant, RIGHT)
+
+
+@each("case", cases(sorted(UNDECIDED)), 1, ids="-".join)
+def test_what_the_check_leaves_open_has_no_finding(case: tuple[str, str]) -> None:
+    name, variant = case
+    assert "undecided" in judged(name, variant)
