@@ -27,7 +27,7 @@ from tileas_xdsl.tools.check.ptx_edits import Case, Span, edits
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.rendering import Source
 
-MOST_EDITS = 120
+MOST_EDITS = 40
 """How many edits are tried: for each the text is read."""
 EFFORT = Effort(least=2_000_000, one_call=50_000)
 
