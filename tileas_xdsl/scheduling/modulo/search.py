@@ -2,9 +2,10 @@
 The search for the smallest initiation interval, and the refinement by constraints.
 
 The initiation interval goes up one by one from the largest bound: feasibility is not monotone, so bisection could miss
-the smallest. Far from the bound it goes up twice as far each time, so that few are tried. What a round finds is
-compared with the budget of memory. Where rings take too much, the next round limits their copies; each such limit is a
-dependence from the last reader back to the writer. When the rounds are used up, the serial schedule is what is left.
+the smallest. Far from the bound it goes up twice as far each time, and then back by bisection, so that few are tried.
+What a round finds is compared with the budget of memory. Where rings take too much, the next round limits their copies;
+each such limit is a dependence from the last reader back to the writer. When the rounds are used up, the serial
+schedule is what is left.
 
 The serial schedule has one op after the other, in one stage: Kahn's algorithm over the dependences of one iteration,
 ready ops in program order. No search, no table, no ranking: the initiation interval is the sum of all latencies.
@@ -56,8 +57,11 @@ ROUNDS = 10
 MOST_STEPS = 4096
 """How far from the bound on initiation intervals are tried."""
 
-NEAR = 8
-"""So far from the first one they are tried one by one."""
+NEAR, LEAST_NEAR = 80_000, 8
+"""
+So many initiation intervals from the first one on are tried one by one, times the square of the ops, for so long each
+takes; and at least.
+"""
 
 
 class InfeasibleError(ValueError):
@@ -117,12 +121,26 @@ def smallest(problem: ModuloProblem, bounds: Bounds, limits: SearchLimits) -> At
     """
     facts = LoopFacts(problem)
     first = ii = max(bounds.mii, span_of_one_stage(problem))
+    failed, near = ii - 1, max(LEAST_NEAR, NEAR // len(problem.ops) ** 2)
     while ii < bounds.mii + limits.steps:
         attempt = place(facts, ii, limits.arms)
         if attempt is not None:
-            return attempt
-        ii += 1 if ii - first < NEAR else ii - first
+            return _between(facts, failed, attempt, limits)
+        failed = ii
+        ii += 1 if ii - first < near else ii - first
     return None
+
+
+def _between(facts: LoopFacts, failed: int, found: Attempt, limits: SearchLimits) -> Attempt:
+    """`found`, or one at a smaller initiation interval behind one that `failed`, by bisection."""
+    while found.ii - failed > 1:
+        middle = (failed + found.ii) // 2
+        attempt = place(facts, middle, limits.arms)
+        if attempt is None:
+            failed = middle
+        else:
+            found = attempt
+    return found
 
 
 def coarsened(problem: ModuloProblem, unit: int) -> ModuloProblem:
