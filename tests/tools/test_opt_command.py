@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import re
 import select
 import struct
 import subprocess
@@ -18,6 +19,7 @@ import pytest
 
 from tests.support.ir import ROOT
 from tests.tools.conftest import Run
+from tileas_xdsl.diagnostics import how_to_install
 from tileas_xdsl.tools import gui
 from tileas_xdsl.tools.errors import InputError
 
@@ -181,7 +183,7 @@ def test_every_pass_says_what_it_does() -> None:
 
 def test_without_its_packages_the_viewer_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gui, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"needs textual and pyclip\n  help: pip install 'tileas-xdsl\[gui\]'"):
+    with pytest.raises(InputError, match=re.escape(f"needs textual and pyclip\n  help: {how_to_install('gui')}")):
         gui.viewer(None, "")
 
 

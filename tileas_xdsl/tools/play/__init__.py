@@ -49,12 +49,12 @@ def run(arguments: argparse.Namespace) -> int:
     name = "<stdin>" if arguments.file == "-" else arguments.file
     asked = Asked(read_text(arguments.file), arguments.passes, target, trip_count, name)
     with serving(asked, arguments.port) as server:
-        print(f"{server.address} shows {name}; Ctrl-C ends it", flush=True)
-        if arguments.open:
-            import webbrowser
-
-            webbrowser.open(server.address)
         try:
+            print(f"{server.address} shows {name}; Ctrl-C ends it", flush=True)
+            if arguments.open:
+                import webbrowser
+
+                webbrowser.open(server.address)
             server.serve_forever()
         except KeyboardInterrupt:
             print()
