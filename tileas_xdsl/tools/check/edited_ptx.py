@@ -29,7 +29,7 @@ from tileas_xdsl.tools.rendering import Source
 
 MOST_EDITS = 40
 """How many edits are tried: for each the text is read."""
-EFFORT = Effort(least=2_000_000, one_call=50_000)
+EFFORT = Effort(least=800_000, one_call=50_000)
 
 Reader = Callable[[str], ModuleOp]
 """The module of a text of PTX, of which all else is known. Raises `InputError`."""
