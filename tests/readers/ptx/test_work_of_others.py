@@ -62,6 +62,18 @@ def test_what_an_answer_needs(part: str, instead: str, found: str):
     assert found in kinds(persistent((part, instead)))
 
 
+def test_a_request_behind_one_that_gave_nothing_is_taken_not_to_know_of_it():
+    """PTX leaves open what it does else. It is not found, so the verdict says it; a loop that ends has none."""
+    again = (
+        f"@%p3 bra TURN; bar.sync 0; @%p1 {FENCE} @%p1 mbarrier.arrive.expect_tx.shared.b64 _, [s], 16; @%p1 {ASK}; "
+    )
+    again += WAIT.replace("W", "V").replace("%p2", "%p4")
+    assumed = "an answer that gives no work is not looked at before the last request for work"
+    for text, is_assumed in ((persistent(), False), (persistent(("@%p3 bra TURN;", again)), True)):
+        found = verdict(text, target="sm_100a", block=".reqntid 64", parameters="")
+        assert (assumed in repr(found)) is is_assumed, found
+
+
 @pytest.mark.parametrize(
     ("part", "instead", "said"),
     [

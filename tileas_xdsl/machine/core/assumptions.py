@@ -78,6 +78,8 @@ ORDERS_ITS_WARP = Assumption("elect, and what only some threads of a warp do, is
 """An agent is a warp at most, and runs in order (`machine.parts.divergence`)."""
 FIRST_ELECTED = Assumption("elect.sync elects the first lane")
 """Of PTX that asks within an election for the number of the thread (`Elections`)."""
+ASKS_AGAIN = Assumption("an answer that gives no work is not looked at before the last request for work")
+"""PTX defines no request behind one that was seen to fail; where requests go on, nothing follows which was seen."""
 ORDERS_ITS_AGENT = Assumption("what only some threads of an agent do is ordered with what its others do")
 """The same of an agent of several warps, whose threads do tiles together and meet at mbarriers each for itself."""
 RUN_IN_STEP = Assumption("the threads of a warp run in step where one touches what another writes")

@@ -25,6 +25,7 @@ from xdsl.ir import Operation
 from tileas_xdsl.dialects.nv_tileaa.control import CancelNextProgramIdOp, GetProgramIdOp, IsValidProgramIdOp
 from tileas_xdsl.machine.arguments import ArgumentError
 from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.assumptions import ASKS_AGAIN
 from tileas_xdsl.machine.core.happens_before import Who
 from tileas_xdsl.machine.core.meaning import facts_of
 from tileas_xdsl.machine.core.opaque_numbers import Grid
@@ -72,10 +73,12 @@ class Asker(SharedPart):
 
 def one_asker(agent: Agent, op: Operation) -> None:
     """
-    Note that `agent` asks. Raises `UnsupportedError` where another agent has asked: which of the two is given which
-    program is open.
+    Note that `agent` asks, and assume of one that was given none that it does not know it. Raises `UnsupportedError`
+    where another agent has asked: which of the two is given which program is open.
     """
     asker = agent.shared(Asker)
+    if asker.number is not None and left(agent) <= 0:
+        agent.assume(ASKS_AGAIN)
     if asker.number not in (None, agent.number):
         raise UnsupportedError(op, "asks for work as another warp does; let one warp of the cluster ask")
     asker.number = agent.number

@@ -4,7 +4,7 @@ Work of clusters that have not started (PTX ISA, "clusterlaunchcontrol.try_cance
 The 16 bytes of an answer are a number here: how many programs are left, with the one that the answer gives, and 0 where
 it gives none (`parts.programs`). PTX leaves their form open, and only a query may look at them. As a copy does, a
 request accesses its mbarrier by the generic proxy, and writes by the asynchronous one. To ask again after it was seen
-that nothing is left is undefined; that is not found.
+that nothing is left is undefined: a verdict on a program that asks on says that it is taken not to have looked.
 """
 
 from __future__ import annotations
