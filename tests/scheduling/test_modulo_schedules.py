@@ -296,8 +296,8 @@ def test_far_from_its_bound_the_search_tries_few_intervals(monkeypatch: pytest.M
     monkeypatch.setattr("tileas_xdsl.scheduling.modulo.search.place", placed)
     monkeypatch.setattr("tileas_xdsl.scheduling.modulo.search.NEAR", 0)
     assert found(WORKED).ii == 1015
-    up, down = [ii - 15 for ii in tried[:16]], tried[16:]
-    assert up == [*range(9), 16, 32, 64, 128, 256, 512, 1024]
+    up, down = [ii - 15 for ii in tried[:20]], tried[20:]
+    assert up == [*range(8), *(8 + far for far in (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024))]
     assert len(down) <= 10
 
 

@@ -71,6 +71,8 @@ def with_machine(**fields: Any) -> dict[str, Any]:
         ({"values": (VALUE, VALUE)}, "two records have the register value name 'S'"),
         ({"constants": (Constant("O", "q", 4),)}, "constant 'O' names the op 'q'"),
         ({"rules": (Together("one loop", ("a", "q")),)}, "rule 'one loop' names the op 'q'"),
+        ({"queues": (("a", "q"),)}, "a queue names the op 'q'"),
+        ({"queues": (("a", "m"),)}, "op 'a' stands in a queue and waits for no other op, so it is never ready"),
         ({"agents": 0}, "the number of agents is 0; the least that makes sense is 1"),
         (with_machine(slots=(*GEMM.machine.slots, SlotLimit("tma"))), "two records have the slot name 'tma'"),
         (with_machine(spaces=(Space(SHARED, -1),)), "the bytes of the space 'shared' is -1"),

@@ -21,6 +21,7 @@ def check_problem(problem: ExactProblem) -> None:
     if not problem.ops:
         raise ProblemError("the problem has no ops")
     _check_names(problem)
+    _check_queues(problem)
     _check_numbers(problem)
     _check_order(problem)
 
@@ -77,6 +78,12 @@ def _names_used(
     for rule in problem.rules:
         if isinstance(rule, Together):
             yield from (("op", ops, name, f"rule '{rule.name}'") for name in rule.ops)
+
+
+def _check_queues(problem: ExactProblem) -> None:
+    for name, after in problem.arrivals.items():
+        if not after:
+            raise ProblemError(f"op '{name}' stands in a queue and waits for no other op, so it is never ready")
 
 
 def _distinct(kind: str, names: Iterable[str]) -> frozenset[str]:

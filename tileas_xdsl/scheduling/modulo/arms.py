@@ -84,7 +84,8 @@ def least_cap(holds: Callable[[int], bool], most: int) -> int | None:
 def gallop(feasible: Callable[[int], bool], lower: int, cap: int) -> int | None:
     """
     The smallest feasible number from `lower` to `cap`, by doubling and bisection; None if the cap is not feasible.
-    Right only where all above a feasible number is feasible: initiation intervals are not of that kind.
+    Right only where all above a feasible number is feasible. Initiation intervals are not of that kind: one is feasible
+    then, and a smaller one may be.
     """
     found = least_cap(lambda more: feasible(max(lower, 1) + more), cap - max(lower, 1))
     return None if found is None else max(lower, 1) + found

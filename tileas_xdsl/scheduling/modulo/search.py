@@ -2,7 +2,7 @@
 The search for the smallest initiation interval, and the refinement by constraints.
 
 The initiation interval goes up one by one from the largest bound: feasibility is not monotone, so bisection could miss
-the smallest. Far from the bound it goes up twice as far each time, and then back by bisection, so that few are tried.
+the smallest. Far from the bound that is risked: it goes up twice as far each time, and back by bisection.
 What a round finds is compared with the budget of memory. Where rings take too much, the next round limits their copies;
 each such limit is a dependence from the last reader back to the writer. When the rounds are used up, the serial
 schedule is what is left.
@@ -17,7 +17,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from tileas_xdsl.scheduling.cycles import TimedEdge
-from tileas_xdsl.scheduling.modulo.arms import LoopFacts
+from tileas_xdsl.scheduling.modulo.arms import LoopFacts, gallop
 from tileas_xdsl.scheduling.modulo.attempt import Attempt
 from tileas_xdsl.scheduling.modulo.bounds import Bounds, bounds_of, positive_cycle, span_of_one_stage
 from tileas_xdsl.scheduling.modulo.distances import topological_order
@@ -120,27 +120,20 @@ def smallest(problem: ModuloProblem, bounds: Bounds, limits: SearchLimits) -> At
     stage, the intervals that are too small for it are not tried: all arms would fail at each of them.
     """
     facts = LoopFacts(problem)
-    first = ii = max(bounds.mii, span_of_one_stage(problem))
-    failed, near = ii - 1, max(LEAST_NEAR, NEAR // len(problem.ops) ** 2)
-    while ii < bounds.mii + limits.steps:
+    found: dict[int, Attempt] = {}
+
+    def is_feasible(ii: int) -> bool:
         attempt = place(facts, ii, limits.arms)
         if attempt is not None:
-            return _between(facts, failed, attempt, limits)
-        failed = ii
-        ii += 1 if ii - first < near else ii - first
-    return None
+            found[ii] = attempt
+        return attempt is not None
 
-
-def _between(facts: LoopFacts, failed: int, found: Attempt, limits: SearchLimits) -> Attempt:
-    """`found`, or one at a smaller initiation interval behind one that `failed`, by bisection."""
-    while found.ii - failed > 1:
-        middle = (failed + found.ii) // 2
-        attempt = place(facts, middle, limits.arms)
-        if attempt is None:
-            failed = middle
-        else:
-            found = attempt
-    return found
+    first, end = max(bounds.mii, span_of_one_stage(problem)), bounds.mii + limits.steps
+    far = min(first + max(LEAST_NEAR, NEAR // len(problem.ops) ** 2), end)
+    ii = next(filter(is_feasible, range(first, far)), None)
+    if ii is None and far < end:
+        ii = gallop(is_feasible, far, end - 1)
+    return None if ii is None else found[ii]
 
 
 def coarsened(problem: ModuloProblem, unit: int) -> ModuloProblem:
