@@ -49,7 +49,7 @@ from tileas_xdsl.tools.compile import Options
 from tileas_xdsl.tools.errors import InputError as InputError
 from tileas_xdsl.tools.errors import MissingFileError
 from tileas_xdsl.tools.explain import HowRun, road_of
-from tileas_xdsl.tools.inputs import full_context, parse_module, read_module, read_text
+from tileas_xdsl.tools.inputs import ProgramLike, full_context, parse_module, read_module, read_text
 from tileas_xdsl.tools.layout import layout_of
 from tileas_xdsl.tools.machine_code import CHECK_SECONDS
 from tileas_xdsl.tools.pass_pipelines import apply_passes, passes_named
@@ -72,9 +72,6 @@ __version__ = version("tileas-xdsl")
 
 TEXT = "<text>"
 """The file name in the locations of a program that was given as text."""
-
-Program = ModuleOp | str | Path
-"""A module, or a file or a text that is read as by `parse`."""
 
 
 def parse(source: str | Path, *, allow_unregistered: bool = False) -> ModuleOp:
@@ -131,11 +128,11 @@ def _ptx_module(source: str | Path, options: LaunchOptions, function: str | None
     return module_of_ptx(text, str(source) if is_file else TEXT, options, function)
 
 
-def _module_of(program: Program) -> ModuleOp:
+def _module_of(program: ProgramLike) -> ModuleOp:
     return program if isinstance(program, ModuleOp) else parse(program)
 
 
-def _asked(program: Program, args: Arguments, function: str | None) -> tuple[ModuleOp, str | None]:
+def _asked(program: ProgramLike, args: Arguments, function: str | None) -> tuple[ModuleOp, str | None]:
     """
     A program as a module, and the function in it that is asked for. Of PTX a part of the name is enough, and a number
     among `args` is one of elements, not of tiles.
@@ -149,7 +146,7 @@ def _asked(program: Program, args: Arguments, function: str | None) -> tuple[Mod
 
 
 def compile(
-    program: Program,
+    program: ProgramLike,
     *,
     target: str | None = None,
     function: str | None = None,
@@ -222,7 +219,7 @@ def load(file: str | Path, *, function: str | None = None) -> Kernel:
     return loaded(file, function=function)
 
 
-def transform(module: Program, passes: str | Sequence[ModulePass]) -> ModuleOp:
+def transform(module: ProgramLike, passes: str | Sequence[ModulePass]) -> ModuleOp:
     """
     A copy of `module` behind `passes`: a pipeline as `xdsl-opt -p` takes it, or instances of passes. `module` stays.
 
@@ -236,7 +233,7 @@ def transform(module: Program, passes: str | Sequence[ModulePass]) -> ModuleOp:
 
 
 def check(
-    module: Program,
+    module: ProgramLike,
     args: Arguments = (),
     *,
     function: str | None = None,
@@ -281,7 +278,7 @@ def check(
 
 
 def run(
-    module: Program,
+    module: ProgramLike,
     args: Arguments = (),
     *,
     function: str | None = None,
@@ -312,7 +309,7 @@ def run(
 
 
 def simulate(
-    module: Program,
+    module: ProgramLike,
     args: Arguments = (),
     *,
     function: str | None = None,
@@ -334,7 +331,7 @@ def simulate(
 
 
 def timeline(
-    module: Program,
+    module: ProgramLike,
     args: Arguments = (),
     *,
     function: str | None = None,
@@ -348,7 +345,7 @@ def timeline(
 
 
 def schedule(
-    module: Program,
+    module: ProgramLike,
     *,
     target: str = TARGET,
     strategy: str = "cost-based",
@@ -375,7 +372,7 @@ def schedule(
 
 
 def explain(
-    module: Program,
+    module: ProgramLike,
     passes: str = "",
     args: Mapping[str, int] | None = None,
     *,
@@ -417,6 +414,6 @@ def layout(text: str, target: str | None = None, *, tile: str = "64x64xf16") -> 
     return layout_of(text, target, tile)
 
 
-def tokens(module: Program, *, function: str | None = None) -> WaitGraph:
+def tokens(module: ProgramLike, *, function: str | None = None) -> WaitGraph:
     """Who waits for whom in `function`, or in the only one: the graph of its tokens."""
     return dependences(find_function(_module_of(module), function)[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import replace
+from inspect import signature
 from math import prod
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +20,7 @@ from tests.transforms.test_cluster_kernels import gemm as clustered_gemm
 from tileas_xdsl.backend.contract import Buffer, KernelContract, Number, TensorMap
 from tileas_xdsl.kernels import gpu
 from tileas_xdsl.kernels.arrays import array_of
-from tileas_xdsl.kernels.binding import Grid, bound, grid_of, launched, names_of
+from tileas_xdsl.kernels.binding import OPTIONS, Grid, bound, grid_of, launched, names_of
 from tileas_xdsl.kernels.kernel import Kernel
 from tileas_xdsl.kernels.on_machine import Level, run_on_machine
 from tileas_xdsl.machine.arguments import ArgumentError
@@ -139,6 +140,8 @@ def test_a_parameter_with_the_name_of_an_option_is_passed_by_position() -> None:
     with pytest.raises(ArgumentError, match="'seed' is missing, and is an option, too: pass it by position; @f takes"):
         kernel.run(np.zeros(4, np.float32), seed=1, device="machine")
     assert kernel.run(np.zeros(4, np.float32), 1, device="machine", grid=1).finished
+    taken = {*signature(Kernel.run).parameters, *signature(Kernel.__call__).parameters}
+    assert taken - {"self", "arguments", "named"} == OPTIONS
 
 
 def test_an_array_that_may_not_be_written_is_refused(small: Kernel) -> None:

@@ -196,14 +196,14 @@ def test_all_arguments_that_are_missing_are_named_at_once() -> None:
 
 
 def test_the_line_to_be_typed_has_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*COMMAND[:2], "--space", "num-stages=2,3", "--arg", "n=4", "--target", "sm_90a"]) == 2
+    assert main([*COMMAND[:2], "--space", "num-stages=2,3", "--arg", "n=4", "--target", "sm_90a", "--no-check"]) == 2
     said, line = capsys.readouterr().err.splitlines()
     assert said.endswith("type this, with your sizes:")
     words = shlex.split(line)
     arrays = [f"{name}=1024x1024:zeros" for name in "abc"]
     assert [words[place + 1] for place, word in enumerate(words) if word == "--arg"] == ["n=4", *arrays]
     assert words[:3] == ["tileas", "tune", COMMAND[1]]
-    assert words[-2:] == ["--target", "sm_90a"]
+    assert words[-3:] == ["--target", "sm_90a", "--no-check"]
 
 
 def test_without_llvm_nothing_is_estimated(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ from tileas_xdsl.machine.arguments import ArgumentError, Arguments, find_functio
 from tileas_xdsl.tabular import Tabular, table_html
 from tileas_xdsl.tools.compile import Options, lowered
 from tileas_xdsl.tools.errors import InputError, MissingFileError
-from tileas_xdsl.tools.inputs import full_context, parse_module, read_text
+from tileas_xdsl.tools.inputs import ProgramLike, full_context, parse_module, read_text
 from tileas_xdsl.tools.machine_code import TO_LLVM
 from tileas_xdsl.tools.time_limit import TIMEOUT
 from tileas_xdsl.tools.timeline import TRIP_COUNT, timed_run_of
@@ -303,9 +303,7 @@ class Launch:
         self._kernel.launch(self._grid, arguments, named, stream)
 
 
-def kernel_of(
-    source: str | Path | ModuleOp, request: Request, *, function: str | None = None, is_cached: bool = True
-) -> Kernel:
+def kernel_of(source: ProgramLike, request: Request, *, function: str | None = None, is_cached: bool = True) -> Kernel:
     """
     The kernel `function` (None: the only one) of a program: a file, a text, or a module.
 
@@ -314,7 +312,7 @@ def kernel_of(
     return Kernel(compiled(program_of(source), request, Cache.default() if is_cached else None), function)
 
 
-def program_of(source: str | Path | ModuleOp) -> Program:
+def program_of(source: ProgramLike) -> Program:
     """
     The text of a program. A `str` is a file if it ends in `.mlir` and has one line. Raises `MissingFileError`, and
     `InputError` for what is not UTF-8.

@@ -24,6 +24,9 @@ from tileas_xdsl.tools.errors import TOO_DEEP, InputError, explain_parse_error, 
 from tileas_xdsl.tools.located_parser import LocatedParser
 from tileas_xdsl.universe import TILEAS
 
+ProgramLike = ModuleOp | str | Path
+"""A module, or the file or the text of one."""
+
 STDIN = "-"
 """The file name that stands for standard input."""
 

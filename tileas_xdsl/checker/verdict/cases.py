@@ -107,6 +107,10 @@ Tell = Callable[[str], None]
 """Called with what is being done, in a few words: progress for a person who waits."""
 
 
+def tell_none(_text: str) -> None:
+    """Ignore the progress."""
+
+
 @dataclass(frozen=True)
 class OutOfTime:
     """A call, in words, and where it stood when the time was up."""

@@ -24,7 +24,7 @@ from xdsl.ir import Operation, Region
 
 from tileas_xdsl.checker.verdict.any_programs import is_proved_for_any_programs
 from tileas_xdsl.checker.verdict.blocks import PROGRAMS, TURNS, assignments, is_extent, loops_over_blocks
-from tileas_xdsl.checker.verdict.cases import Case, OutOfTime, Tell
+from tileas_xdsl.checker.verdict.cases import Case, OutOfTime, Tell, tell_none
 from tileas_xdsl.checker.verdict.checking_turns import Question, check_turns
 from tileas_xdsl.checker.verdict.collector import seldom_collecting
 from tileas_xdsl.checker.verdict.deciding import Assumptions, Subject
@@ -163,7 +163,7 @@ def check(
             deadline = Deadline.after(timeout, limit)
             subject = Subject(op, body, assumptions, deadline=deadline, judges_waits=judge_waits)
             subject = _under_preconditions(name, replace(subject, elections=_elections_of(op)), promised)
-            answer = _answer_again(name, subject, question, report, tell or _nobody)
+            answer = _answer_again(name, subject, question, report, tell or tell_none)
             tried.append(answer)
             report.absorb(Outcome(steps=deadline.meter.spent))
     judge_blocks({name: find_function(module, name)[0] for name in names}, report)
@@ -232,10 +232,6 @@ def _answer(name: str, subject: Subject, question: Question, report: Report, tel
     tried = _check_function(name, subject, question, attempt, tell)
     leave_to_order(subject.op, attempt, report)
     return tried
-
-
-def _nobody(_text: str) -> None:
-    """Ignore the progress."""
 
 
 def _must_be_arguments(module: Operation, functions: Sequence[str], named: Sequence[str]) -> None:

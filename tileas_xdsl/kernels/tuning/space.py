@@ -13,14 +13,12 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from typing import Any, cast, get_args
-
-from xdsl.dialects.builtin import ModuleOp
 
 from tileas_xdsl.pipelines import Strategy
 from tileas_xdsl.tools.compile import Options
 from tileas_xdsl.tools.errors import InputError
+from tileas_xdsl.tools.inputs import ProgramLike
 
 OPTIONS = (
     *(
@@ -39,8 +37,7 @@ OPTIONS = (
 
 Point = Mapping[str, Any]
 Space = Mapping[str, Sequence[Any]] | Sequence[Point]
-Source = str | Path | ModuleOp
-Make = Source | Callable[..., Source]
+Make = ProgramLike | Callable[..., ProgramLike]
 MOST_POINTS = 10_000
 
 
@@ -67,7 +64,7 @@ def _are_many(values: Any) -> bool:
     return isinstance(values, Sequence) and not isinstance(values, str) and len(cast("Sequence[Any]", values)) > 0
 
 
-def made(make: Make, point: Point) -> Source:
+def made(make: Make, point: Point) -> ProgramLike:
     """The program of a point. Raises `InputError` for a name that is neither an option nor one that `make` takes."""
     mine = taken(make, point) if callable(make) else {}
     unknown = [name for name in point if name not in mine and name not in OPTIONS]

@@ -88,7 +88,7 @@ class Facts:
     data: tuple[str, ...] | Callable[[Operation], Sequence[SSAValue]] = ()
     """
     The groups of operands of an op that acts, or the operands, which make no difference to what it does, whatever
-    numbers they are; but its results may depend on them. Ask `data_of`.
+    numbers they are; but its results may depend on them. Ask `slices.data_of`.
     """
     may_fail: bool = False
     """Whether an op that only computes is a mistake for some operands, as a division by zero is."""

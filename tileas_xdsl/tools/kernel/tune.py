@@ -29,6 +29,7 @@ from tileas_xdsl.tools.inputs import read_module
 from tileas_xdsl.tools.output_files import write_text
 from tileas_xdsl.tools.progress import bar
 
+FLAGS = ("no_check", "no_measure", "no_cache")
 MANY, TURNS = 1024, 16
 """The extent of an array, and the number, in the line that is to be completed."""
 WRITERS: dict[str, Callable[[Tuning], str]] = {
@@ -109,6 +110,9 @@ def _whole(arguments: argparse.Namespace, missing: MissingArguments) -> str:
         "-o": arguments.out,
     }
     options = [each for option, value in named.items() if value is not None for each in (option, value)]
+    if arguments.compiled != COMPILED:
+        options += ["--compiled", str(arguments.compiled)]
+    options += [f"--{flag.replace('_', '-')}" for flag in FLAGS if getattr(arguments, flag)]
     return shlex.join(["tileas", "tune", arguments.file, "--space", *arguments.space, *given, *options])
 
 

@@ -27,6 +27,7 @@ from xdsl.ir import Attribute, Operation, Region
 from tileas_xdsl.analysis.memory.program_axes import program_axes
 from tileas_xdsl.analysis.thread_blocks import block_shape_of
 from tileas_xdsl.backend.launch import PERSISTENT
+from tileas_xdsl.checker.verdict.cases import tell_none
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Report, Verdict
 from tileas_xdsl.machine.arguments import ArgumentError, argument_names, find_function, public_functions
@@ -96,10 +97,7 @@ def worth_of(
     `tell` is called with each step.
     """
     limit = inf if seconds is None else seconds
-    return {name: _worth(tiles, threads, name, given, limit, tell or _ignore) for name in public_functions(threads)}
-
-
-def _ignore(_: str) -> None: ...
+    return {name: _worth(tiles, threads, name, given, limit, tell or tell_none) for name in public_functions(threads)}
 
 
 def _worth(

@@ -65,7 +65,8 @@ def operands_around(op: Operation, left_out: Collection[Operation]) -> tuple[SSA
     return tuple(LEFT_OUT if each.owner in left_out else each for each in operands)
 
 
-def _data(op: Operation) -> list[SSAValue]:
+def data_of(op: Operation) -> list[SSAValue]:
+    """The operands of an op that acts which make no difference to what it does (`Facts.data`)."""
     data = facts_of(op).data
     if callable(data):
         return list(data(op))
@@ -88,7 +89,7 @@ def _synchronises(op: Operation) -> bool:
     return meaning is None or meaning.kind is not Kind.EFFECT
 
 
-ROLES = Roles(computes, _depends_on, _data, _reads, _gives_late, _synchronises)
+ROLES = Roles(computes, _depends_on, data_of, _reads, _gives_late, _synchronises)
 
 
 def _tiles_of_triton(op: Operation) -> list[SSAValue]:
@@ -144,6 +145,6 @@ def stores_one_value(machine: Sliced, op: Operation) -> bool:
     """
     if op not in slice_around(machine, op).without_data:
         return False
-    if any(map(differs_between_threads, _data(op))):
+    if any(map(differs_between_threads, data_of(op))):
         raise NeededAfterAllError
     return True
